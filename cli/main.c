@@ -1,4 +1,4 @@
-/* cli/main.c - bigtent: parse, configure, run one command, end as exit.h says. */
+/* cli/main.c - bigtent: parses, configures, runs one command, exits as exit.h specifies. */
 #include "cli/cli.h"
 #include "cli/handlers.h"
 #include "cli/help.h"

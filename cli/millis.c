@@ -1,14 +1,14 @@
 /*
  * cli/millis.c - see millis.h.
  *
- * Lines without the word are passed over by one search. In others objects and lists are counted:
- * what a cell has as members is four or more deep in each shape that a line may have,
+ * One search skips lines without the word. In other lines, the depth of objects and lists is
+ * counted: members of a cell have a depth of at least four in each form of a line,
  *
  *     {"key":..,"cells":{"family":{"qualifier":{"value":..,"timestamp":..}}}}
  *     {"key":..,"cells":{"$binary":[{"family":..,"timestamp":..}]}}
  *     {"key":..,"mutations":[{"set_cell":{"family":..,"timestamp":..}}]}
  *
- * and a qualifier's name three.
+ * and a qualifier's name has a depth of three.
  */
 #define _GNU_SOURCE /* memmem */
 
@@ -32,7 +32,7 @@ bool cli_millis_suspected(int64_t micros)
     return micros >= MILLIS_2001 && micros < MILLIS_2100;
 }
 
-/* at: behind the opening quote. Behind the closing one, or the end. */
+/* Returns the position after the closing quote, or the end. at: after the opening quote. */
 static size_t skip_text(struct slice line, size_t at)
 {
     while (at < line.len && line.ptr[at] != '"')
@@ -47,7 +47,7 @@ static size_t skip_space(struct slice line, size_t at)
     return at;
 }
 
-/* at: behind a text. Whether a colon and a suspected number, as text, follow. */
+/* Returns whether a colon and a suspected number, as text, follow. at: after a text. */
 static bool has_suspect(struct slice line, size_t at, int64_t *out)
 {
     at = skip_space(line, at);

@@ -1,8 +1,8 @@
 /*
- * cli/move_back.c - what was moved, read back and compared; see move_in.h.
+ * cli/move_back.c - reads imported cells back and compares them; see move_in.h.
  *
- * A database cannot have changed since its move (its sequence says so): what was counted then is
- * compared. A table of a service is read once more.
+ * A database cannot have changed since its import (its sequence proves it), so the content counted
+ * then is compared. A table of a service is read again.
  */
 #include <inttypes.h>
 
@@ -20,7 +20,7 @@ struct reader {
     struct cli_transfer_scan scan;
     struct cli_service_scan from;
     struct cli_tally tally;
-    bool in_row; /* the row that is being read has a cell that is compared */
+    bool in_row; /* the current row has a cell that is compared */
 };
 
 static enum cli_exit count_cell(void *ctx, const struct cli_cell *cell)
@@ -28,7 +28,7 @@ static enum cli_exit count_cell(void *ctx, const struct cli_cell *cell)
     struct reader *r = ctx;
     uint64_t before = r->tally.content.bytes;
     if (r->move->source->database != NULL && !base_slice_is(cell->family, r->move->source->family))
-        return CLI_OK; /* another source's, or nobody's */
+        return CLI_OK; /* of another source, or of none */
     cli_tally_add(&r->tally, cell);
     r->in_row = true;
     atomic_fetch_add(&r->m->bytes, r->tally.content.bytes - before);
@@ -38,7 +38,7 @@ static enum cli_exit count_cell(void *ctx, const struct cli_cell *cell)
 static enum cli_exit end_row(void *ctx, struct slice key)
 {
     struct reader *r = ctx;
-    (void)key; /* the scan remembers it */
+    (void)key; /* the scan stores it */
     r->tally.content.rows += r->in_row;
     r->in_row = false;
     atomic_fetch_add(&r->m->rows, 1);
@@ -77,7 +77,7 @@ static enum cli_exit read_one(struct reader *r)
     return e == CLI_OK ? compare(r->move, &wanted, &r->tally.content) : e;
 }
 
-/* What differs is said of every source. */
+/* Compares all sources and reports each difference. */
 static enum cli_exit read_back(void *member)
 {
     struct reader *r = member;

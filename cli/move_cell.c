@@ -1,9 +1,9 @@
 /*
- * cli/move_cell.c - a key and a value, or a foreign cell, as a cell; see move_map.h.
+ * cli/move_cell.c - converts a key and a value, or a foreign cell, to a cell; see move_map.h.
  *
- * A key is cut at the first separators, as many as there are parts less one, and the row comes
- * first: keys of one row begin alike up to the separator behind it, and stand together. Numbers
- * have one way to be written. So a cell's name says which key it was.
+ * A key is split at its first separators, one fewer than its parts, and the row is the first part:
+ * keys of one row share the prefix up to the separator after the row, and are adjacent. Numbers
+ * have only one valid notation. So a cell's name determines its source key.
  */
 #define _GNU_SOURCE
 #include "base/text.h"
@@ -13,7 +13,7 @@
 
 #define TIMESTAMP_STEP 1000
 
-/* The key's parts, in their order; false: it has too few separators. */
+/* Splits the key into its parts, in order; false: it has too few separators. */
 static bool cut(const struct cli_move_source *s, struct slice key,
                 struct slice parts[CLI_MOVE_PARTS])
 {
@@ -42,7 +42,7 @@ static bool read_time(const struct cli_move_source *s, struct slice text, int64_
     return true;
 }
 
-/* A cell of a row whose key is row_prefix and rest. */
+/* Sets the cell's row key, row_prefix followed by rest. Returns NULL, or the limit it exceeds. */
 static const char *put_row(const struct cli_move_source *s, const struct cli_move_limits *limits,
                            struct slice rest, struct buf *row, struct cli_cell *out)
 {

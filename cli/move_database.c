@@ -1,4 +1,4 @@
-/* cli/move_database.c - the pairs of a database as cells; see move_stream.h. */
+/* cli/move_database.c - imports the pairs of a database as cells; see move_stream.h. */
 #include <inttypes.h>
 
 #include "base/file.h"
@@ -39,7 +39,7 @@ static enum cli_exit take_pairs(struct cli_move_stream *s)
     }
 }
 
-/* The row of the pair that was the last. */
+/* Continues after the last recorded pair, and restores that pair's row. */
 static enum cli_exit go_on(struct cli_move_stream *s)
 {
     const struct cli_move *v = s->move;

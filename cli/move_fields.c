@@ -1,4 +1,4 @@
-/* cli/move_fields.c - the fields of a source, one by one; see move_map.h. */
+/* cli/move_fields.c - reads the fields of a source one by one; see move_map.h. */
 #include "base/names.h"
 #include "base/text.h"
 #include "cli/apply_values.h"
@@ -18,7 +18,7 @@ static void set_text(json_t *doc, const char *name, const struct cli_yaml_node *
     json_object_set_new(doc, name, json_stringn((const char *)n->text.ptr, n->text.len));
 }
 
-/* Below the directory, by its words; what links there do is their owner's business. */
+/* Returns whether the path's text stays below the directory; links there are not checked. */
 static bool is_below(struct slice path)
 {
     const char *text = (const char *)path.ptr;
@@ -42,7 +42,7 @@ static void read_database(struct cli_apply_reader *r, const struct cli_yaml_node
         cli_apply_wrong(r, n, "%s must be a path below the directory of the databases", name);
 }
 
-/* projects/P/instances/I/tables/T */
+/* Returns whether the name has the form projects/P/instances/I/tables/T. */
 static bool is_table_name(const char *name)
 {
     static const char *const words[] = {"projects/", "/instances/", "/tables/"};
@@ -118,7 +118,7 @@ static bool is_family(struct cli_apply_reader *r, const struct cli_yaml_node *n)
     return false;
 }
 
-/* {foreign: here, ..} */
+/* Reads {foreign name: target name, ..}. */
 static void read_renames(struct cli_apply_reader *r, const struct cli_yaml_node *n, json_t *doc,
                          const char *name)
 {
@@ -151,7 +151,7 @@ static void read_bytes(struct cli_apply_reader *r, const struct cli_yaml_node *n
         set_text(doc, name, n);
 }
 
-/* name ends in _b64. */
+/* Reads a field in base64, whose name ends in _b64. */
 static void read_base64(struct cli_apply_reader *r, const struct cli_yaml_node *n, json_t *doc,
                         const char *name, size_t max)
 {
@@ -240,7 +240,7 @@ static void read_timestamp(struct cli_apply_reader *r, const struct cli_yaml_nod
     int64_t number = -1;
     const char *text = cli_apply_scalar(r, n, name);
     if (text == NULL || strcmp(text, "now") == 0)
-        return; /* which is also what holds without it */
+        return; /* which is also the default */
     if (base_parse_i64(n->text, &number) != ERR_OK || number < 0 || number % TIMESTAMP_STEP != 0 ||
         number > INT64_MAX - TIMESTAMP_STEP)
         cli_apply_wrong(r, n,

@@ -1,8 +1,8 @@
 /*
  * cli/move_in.c - see move_in.h.
  *
- * Each stream takes a source, reads it to its end and takes the next. The file of notes is written
- * twice a second at most, and at the end of a run, however it ended.
+ * Each stream takes a source, reads it to its end and takes the next. The state file is written at
+ * most twice a second, and at the end of every run, also after a failure.
  */
 #include "cli/move_in.h"
 
@@ -22,7 +22,7 @@
 
 #include "base/banned.h"
 
-/* What a source is read from was named on the command line. */
+/* Checks that the command line names the directory or service of the source. */
 static enum cli_exit check_given(const struct cli_move_in *m, const struct cli_move_source *s)
 {
     bool is_database = s->database != NULL;
@@ -65,7 +65,7 @@ void cli_move_in_fini(struct cli_move_in *m)
     cli_move_map_fini(&m->map);
     cli_service_fini(&m->service);
     if (m->lock_fd >= 0)
-        (void)close(m->lock_fd); /* gives the lock back */
+        (void)close(m->lock_fd); /* releases the lock */
     cli_crew_fini(&m->crew);
 }
 

@@ -1,4 +1,4 @@
-/* cli/move_look.c - what the tables are like before cells come; see move_in.h. */
+/* cli/move_look.c - checks the target tables before cells are written; see move_in.h. */
 #include <inttypes.h>
 
 #include "cli/families.h"
@@ -37,7 +37,7 @@ static uint64_t limit_of(const json_t *quota, const char *name, uint64_t most)
     return number > 0 && (uint64_t)number < most ? (uint64_t)number : most;
 }
 
-/* What is left of a stored quota. */
+/* Returns the unused part of a quota. */
 static uint64_t room_of(const json_t *usage, const json_t *quota, const char *name)
 {
     const json_t *limit = json_object_get(quota, name);
@@ -81,7 +81,7 @@ static enum cli_exit take_family(struct cli_move *v, const json_t *doc)
     return CLI_OK;
 }
 
-/* *out NULL with CLI_OK: it is not there. */
+/* Requests the target table; *out NULL with CLI_OK: it does not exist. */
 static enum cli_exit find_table(struct cli_move_in *m, const struct cli_move *v, json_t **out)
 {
     struct buf target;
@@ -112,7 +112,8 @@ static enum cli_exit look_at_table(struct cli_move_in *m, struct cli_move *v)
     return e;
 }
 
-/* The first source's tenant is asked for once where sources of one tenant stand together. */
+/* Reads limits and table of a source. Adjacent sources of one tenant share one request for
+ * limits. */
 static enum cli_exit look_at(struct cli_move_in *m, size_t at)
 {
     struct cli_move *v = &m->moves[at];
@@ -145,8 +146,8 @@ enum cli_exit cli_move_in_look(struct cli_move_in *m)
 /* --- room -------------------------------------------------------------------------------------
  */
 
-/* {"ranges":[{"prefix":..}],"filter":{"column_range":{"family_name":..}},"limit":1}; without a
- * filter where cells of any family may come */
+/* Returns {"ranges":[{"prefix":..}],"filter":{"column_range":{"family_name":..}},"limit":1};
+ * without a filter if the source may write cells to any family. */
 static json_t *one_row(const struct cli_move_source *s)
 {
     json_t *range = json_object();
@@ -188,11 +189,11 @@ enum cli_exit cli_move_in_check_room(struct cli_move_in *m)
     enum cli_exit worst = CLI_OK;
     for (size_t i = 0; i < m->map.count; i++) {
         const struct cli_move *v = &m->moves[i];
-        bool is_made = v->owner != NULL && v->owner->makes; /* it is not there */
+        bool is_made = v->owner != NULL && v->owner->makes; /* it does not exist yet */
         enum cli_exit e = is_made ? CLI_OK : check_room(m, v);
         if (e != CLI_OK && e != CLI_CHECK_FAILED)
             return e;
-        worst = e == CLI_OK ? worst : e; /* all are said */
+        worst = e == CLI_OK ? worst : e; /* all errors are reported */
     }
     return worst;
 }

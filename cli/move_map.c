@@ -1,8 +1,8 @@
 /*
  * cli/move_map.c - see move_map.h.
  *
- * Within a source no two keys, or cells, become one cell (move_cell.c). What is left are two
- * sources whose rows meet in one family; such are refused here.
+ * Within a source no two keys, or cells, become one cell (move_cell.c). This file refuses pairs of
+ * sources whose rows could overlap in one family.
  */
 #include "cli/move_map.h"
 
@@ -33,7 +33,7 @@ static struct slice bytes_of(const json_t *doc, const char *name, const char *na
 
 static void take_parts(struct cli_move_source *s, const json_t *list)
 {
-    s->part_count = 1; /* all of the key is the row, unless it says otherwise */
+    s->part_count = 1; /* by default the whole key is the row */
     s->parts[0] = CLI_MOVE_ROW;
     for (size_t i = 0; i < json_array_size(list); i++)
         s->parts[i] = (enum cli_move_part)json_integer_value(json_array_get(list, i));
@@ -54,7 +54,7 @@ static bool is_given(const json_t *doc, const char *name, const char *name_b64)
     return json_object_get(doc, name) != NULL || json_object_get(doc, name_b64) != NULL;
 }
 
-/* Fields that need, or exclude, one another. */
+/* Checks fields that require, or exclude, each other. */
 static void check_fields(struct cli_apply_reader *r, const struct cli_yaml_node *n,
                          const struct cli_move_source *s)
 {
@@ -172,15 +172,15 @@ static bool meet(const struct cli_move_source *a, const struct cli_move_source *
            base_slice_starts_with(b->row_prefix, a->row_prefix);
 }
 
-/* In this order, what begins with another's prefix stands behind it, and foreign tables, whose
- * cells come into any family, in front of databases. */
+/* Refuses overlapping sources. Sorting places a source after those whose row prefix its own starts
+ * with, and foreign tables, whose cells may have any family, before databases. */
 static void refuse_clashes(struct cli_move_map *map, struct cli_apply *a)
 {
     const struct cli_move_source **sorted = base_new_array(map->count, sizeof(*sorted));
     for (size_t i = 0; i < map->count; i++)
         sorted[i] = &map->sources[i];
     qsort(sorted, map->count, sizeof *sorted, by_place);
-    size_t first = 0; /* of those that come into one table */
+    size_t first = 0; /* first source of the current table */
     for (size_t i = 1; i < map->count; i++) {
         first = is_same_table(sorted[first], sorted[i]) ? first : i;
         if (sorted[first]->from_table != NULL && sorted[i]->database != NULL)

@@ -1,9 +1,9 @@
 /*
  * cli/move_pairs.c - see move_pairs.h.
  *
- * The child gets the key to go on behind as its standard input, a file in memory. Its messages for
- * people go nowhere: what it has to say is in the stream. It is in a process group of its own, so
- * that Ctrl-C reaches only the one who notes how far it is.
+ * The child's standard input, a file in memory, holds the key after which it continues. Its stderr
+ * is discarded: errors are in the stream. The child has its own process group, so that Ctrl-C
+ * reaches only the parent, which records the progress.
  */
 #define _GNU_SOURCE
 #include "cli/move_pairs.h"
@@ -29,14 +29,14 @@
 #define POLL_MS     200
 #define TEXT_BYTES  4096
 #define MOST_BYTES  (CLI_MOVE_KEY_BYTES + LIM_CELL_BYTES_HARD + 2 * CLI_READ_BYTES)
-#define EXIT_NO_RUN 127 /* what posix_spawnp's child ends with */
+#define EXIT_NO_RUN 127 /* exit code of posix_spawnp's child when it cannot run the program */
 
 extern char **environ;
 
 /* --- starting ---------------------------------------------------------------------------------
  */
 
-/* "dir of this program/bigtentd", when it is there. */
+/* Outputs "directory of this program/bigtentd" if that file exists. */
 static bool find_beside(char out[BASE_PATH_BYTES])
 {
     ssize_t n = readlink("/proc/self/exe", out, BASE_PATH_BYTES - sizeof PROGRAM - 1);
@@ -68,7 +68,7 @@ static int key_file(const struct cli_pairs_request *request)
     return fd;
 }
 
-/* Threads here run with all signals blocked; the child must not. */
+/* Starts the child, with signals unblocked: this program's threads block all of them. */
 static int spawn(struct cli_pairs *p, const struct cli_pairs_request *request, int in, int out)
 {
     char beside[BASE_PATH_BYTES];
@@ -132,7 +132,7 @@ static enum cli_exit start(struct cli_pairs *p, const struct cli_pairs_request *
 static enum cli_exit ended_early(struct cli_pairs *p)
 {
     int status = 0;
-    (void)close(p->fd); /* a child that still writes ends by it */
+    (void)close(p->fd); /* ends a child that still writes */
     p->fd = -1;
     pid_t pid = p->pid;
     p->pid = 0;
@@ -159,7 +159,7 @@ static enum cli_exit read_some(struct cli_pairs *p)
     while (!atomic_load(p->stop)) {
         int ready = poll(&in, 1, POLL_MS);
         if (ready <= 0)
-            continue; /* time to look at stop */
+            continue; /* check stop */
         ssize_t n = read(p->fd, base_buf_end(&p->bytes), CLI_READ_BYTES);
         if (n < 0 && errno == EINTR)
             continue;
@@ -171,7 +171,7 @@ static enum cli_exit read_some(struct cli_pairs *p)
     return CLI_INTERRUPTED;
 }
 
-/* So many bytes from `at` on are there. */
+/* Reads until at least count bytes from `at` on are available. */
 static enum cli_exit need(struct cli_pairs *p, size_t count)
 {
     enum cli_exit e = CLI_OK;
@@ -238,7 +238,7 @@ static enum cli_exit take_end(struct cli_pairs *p, uint32_t len, struct cli_pair
     return CLI_OK;
 }
 
-/* key_len is one of the marks. */
+/* Handles a mark, which key_len encodes. */
 static enum cli_exit take_mark(struct cli_pairs *p, uint32_t key_len, uint32_t value_len,
                                struct cli_pair *out)
 {
@@ -272,7 +272,7 @@ enum cli_exit cli_pairs_next(struct cli_pairs *p, struct cli_pair *out)
     return CLI_OK;
 }
 
-/* --- from begin to end ------------------------------------------------------------------------
+/* --- open, next, close ------------------------------------------------------------------------
  */
 
 static enum cli_exit take_about(struct cli_pairs *p)

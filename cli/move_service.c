@@ -1,8 +1,8 @@
 /*
- * cli/move_service.c - the rows of a foreign table as rows here; see move_stream.h.
+ * cli/move_service.c - imports the rows of a foreign table; see move_stream.h.
  *
- * The rows that are asked for begin with strip_prefix: chunks of others are refused (row_chunks.h,
- * promise 2), so none comes into another tenant's table.
+ * The requested rows start with strip_prefix: chunks of other rows are refused (row_chunks.h,
+ * promise 2), so none is written to another tenant's table.
  */
 #include "cli/move_stream.h"
 #include "cli/transfer_manifest.h"
@@ -45,7 +45,7 @@ static enum cli_exit take_row(void *ctx, struct slice key)
 enum cli_exit cli_move_service(struct cli_move_stream *s)
 {
     struct cli_move *v = s->move;
-    struct slice after = cli_slice_copy(v->after); /* which moves on */
+    struct slice after = cli_slice_copy(v->after); /* a copy, because v->after advances */
     pthread_mutex_lock(&s->m->crew.lock);
     v->is_begun = true;
     pthread_mutex_unlock(&s->m->crew.lock);
@@ -66,7 +66,7 @@ struct counting {
     const struct cli_move *move;
     struct cli_tally tally;
     struct buf row;
-    bool in_row; /* it has a cell that fits */
+    bool in_row; /* the row has a cell that fits */
 };
 
 static enum cli_exit count_cell(void *ctx, const struct cli_cell *foreign)
@@ -76,7 +76,7 @@ static enum cli_exit count_cell(void *ctx, const struct cli_cell *foreign)
     const struct cli_move *v = c->move;
     uint64_t before = c->tally.content.bytes;
     if (cli_move_foreign_cell(v->source, &v->limits, v->families, foreign, &c->row, &cell) != NULL)
-        return CLI_OK; /* it was left out when it moved */
+        return CLI_OK; /* it was left out during the import */
     cli_tally_add(&c->tally, &cell);
     c->in_row = true;
     atomic_fetch_add(&c->m->bytes, c->tally.content.bytes - before);
@@ -86,7 +86,7 @@ static enum cli_exit count_cell(void *ctx, const struct cli_cell *foreign)
 static enum cli_exit count_row(void *ctx, struct slice key)
 {
     struct counting *c = ctx;
-    (void)key; /* the scan remembers it */
+    (void)key; /* the scan stores it */
     c->tally.content.rows += c->in_row;
     c->in_row = false;
     atomic_fetch_add(&c->m->rows, 1);

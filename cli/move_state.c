@@ -1,13 +1,13 @@
 /*
- * cli/move_state.c - how far a move is; see move_in.h.
+ * cli/move_state.c - the recorded progress of a move; see move_in.h.
  *
  *     {"format":"bigtent-move-in","version":1,"map":"..","now":"..","sources":[{"sequence":"..",
  *      "after_b64":"..","done":false,"unfit":0,"rows":N,"cells":N,"bytes":N,"content":"..",
  *      "makes":false,"ruled":false},..],"service":"https://.."}
  *
- * map is the mapping file's hash: notes of another mapping, or another service, are not believed.
- * A table that a source "makes" has its rules when it is "ruled". Sources stand in the order of the
- * file. The notes stay when all is done: they say what was moved.
+ * map is the mapping file's hash: the state file of another mapping, or another service, is
+ * refused. A table that a source "makes" has its rules when it is "ruled". Sources have the order
+ * of the file. The state file remains when all is done: it records what was moved.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@
 /* --- writing ----------------------------------------------------------------------------------
  */
 
-/* Numbers of 64 bits do not fit into every reader's. */
+/* Returns a number as text, because some readers' numbers have fewer than 64 bits. */
 static json_t *number_text(uint64_t number)
 {
     char text[DIGITS];
@@ -119,7 +119,7 @@ static bool take_move(struct cli_move *v, const json_t *doc)
     v->makes = json_is_true(json_object_get(doc, "makes"));
     v->is_ruled = json_is_true(json_object_get(doc, "ruled"));
     if (json_is_object(doc) && json_object_get(doc, "sequence") == NULL)
-        return true; /* it had not begun */
+        return true; /* the source had not started */
     v->is_begun = take_number_text(doc, "sequence", &v->sequence) && take_key(doc, &v->after) &&
                   take_number(doc, "unfit", &v->unfit) &&
                   take_number(doc, "rows", &v->content.rows) &&

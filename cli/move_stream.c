@@ -1,8 +1,8 @@
 /*
  * cli/move_stream.c - see move_stream.h.
  *
- * Behind every CLI_MOVE_STEP bytes what is pending is written, and then the notes of the source
- * move on under the lock: the key and the content up to it, together.
+ * After every CLI_MOVE_STEP bytes pending cells are written; then the source's recorded progress
+ * advances under the lock: the key and the content up to it, together.
  */
 #include "cli/move_stream.h"
 
@@ -71,7 +71,7 @@ void cli_move_stream_begin(struct cli_move_stream *s)
     base_buf_append(&s->last_key, v->after);
 }
 
-/* Everything up to the last key is durable. */
+/* Makes all cells up to the last key durable, and records the progress. */
 static enum cli_exit note(struct cli_move_stream *s, bool is_end)
 {
     struct cli_move_in *m = s->m;

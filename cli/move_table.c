@@ -1,9 +1,9 @@
 /*
- * cli/move_table.c - tables that foreign tables come into; see move_in.h.
+ * cli/move_table.c - target tables of foreign tables; see move_in.h.
  *
- * A table that is there must have the families, of the same types. One that is not is made with
- * what the service says, for all sources that come into it, by the first of them, its owner:
- * without rules at first, since what they hide could not be compared, with them when all is over.
+ * An existing table must have the families, of the same types. A missing table is created by its
+ * first source, its owner, with the service's schema for all its sources: first without rules,
+ * because cells that rules hide could not be compared; the rules are set at the end.
  */
 #include "cli/families.h"
 #include "cli/http.h"
@@ -14,10 +14,10 @@
 
 #include "base/banned.h"
 
-/* --- what the service says --------------------------------------------------------------------
+/* --- the service's schema ---------------------------------------------------------------------
  */
 
-/* By the names here; NULL, said: two would have one. */
+/* Returns the families under their target names; NULL, with a message: two would have the same. */
 static json_t *rename_families(const struct cli_move_source *s, json_t *foreign)
 {
     json_t *families = json_object();
@@ -38,10 +38,10 @@ static json_t *rename_families(const struct cli_move_source *s, json_t *foreign)
     return families;
 }
 
-/* A name in the mapping that the table does not have is a mistake. */
+/* Refuses a name in the mapping that the foreign table does not have. */
 static enum cli_exit check_renames(const struct cli_move_source *s, const json_t *foreign)
 {
-    json_t *renames = (json_t *)(uintptr_t)s->families; /* which are only looked at */
+    json_t *renames = (json_t *)(uintptr_t)s->families; /* read-only */
     const char *name;
     json_t *unused;
     json_object_foreach(renames, name, unused)
@@ -68,7 +68,7 @@ enum cli_exit cli_move_take_schema(struct cli_move_in *m, struct cli_move *v)
     return e;
 }
 
-/* --- tables that are there --------------------------------------------------------------------
+/* --- existing tables --------------------------------------------------------------------------
  */
 
 /* Returns the type that decides how cells are written: types of plain values may differ. */
@@ -100,10 +100,10 @@ static enum cli_exit check_families(const struct cli_move *v, const json_t *fami
     return CLI_OK;
 }
 
-/* --- tables that are not ----------------------------------------------------------------------
+/* --- missing tables ---------------------------------------------------------------------------
  */
 
-/* What the owner's table gets for this source, too. */
+/* Adds this source's families to the owner's table. */
 static enum cli_exit join_schema(struct cli_move *owner, const struct cli_move *v)
 {
     const char *name;
@@ -155,7 +155,7 @@ enum cli_exit cli_move_take_table(struct cli_move_in *m, struct cli_move *v, con
     return check_families(v, families);
 }
 
-/* --- making them ------------------------------------------------------------------------------
+/* --- creation ---------------------------------------------------------------------------------
  */
 
 static json_t *table_body(const struct cli_move *v, bool with_rules)
@@ -166,7 +166,7 @@ static json_t *table_body(const struct cli_move *v, bool with_rules)
     json_object_foreach(families, name, family)
     {
         if (!with_rules)
-            (void)json_object_del(family, "gc"); /* it need not be there */
+            (void)json_object_del(family, "gc"); /* it may be missing */
     }
     return json_pack("{s:o}", "families", families);
 }
@@ -190,7 +190,7 @@ static enum cli_exit put_table(struct cli_move_in *m, const struct cli_move *v, 
 
 enum cli_exit cli_move_in_make(struct cli_move_in *m)
 {
-    enum cli_exit e = m->writes ? cli_move_save_notes(m) : CLI_OK; /* who makes what */
+    enum cli_exit e = m->writes ? cli_move_save_notes(m) : CLI_OK; /* records `makes` */
     for (size_t i = 0; i < m->map.count && e == CLI_OK; i++) {
         struct cli_move *v = &m->moves[i];
         if (!v->makes || v->is_ruled)

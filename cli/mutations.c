@@ -8,7 +8,7 @@
 
 #include "base/banned.h"
 
-/* An object with the word's family and, if it has one, qualifier; NULL when it does not fit. */
+/* Returns an object with the word's family and any qualifier; NULL when they do not fit. */
 static json_t *column_of(const struct cli_word *w)
 {
     json_t *object = json_object();
@@ -21,7 +21,7 @@ static json_t *column_of(const struct cli_word *w)
     return NULL;
 }
 
-/* A whole number as such, anything else as bytes. */
+/* Sets a whole number as a number, anything else as bytes. */
 static bool set_input(json_t *object, const char *name, struct slice text)
 {
     int64_t number = 0;
@@ -35,7 +35,7 @@ static enum cli_exit too_long(const char *word)
     return cli_fail(CLI_USAGE, "\"%.64s\" does not fit into a request", word);
 }
 
-/* Takes fields; NULL: they did not fit. */
+/* Appends a mutation. Takes fields; NULL: they did not fit. */
 static enum cli_exit append(json_t *list, const char *kind, json_t *fields, const char *word)
 {
     if (fields == NULL || json_array_append_new(list, json_pack("{s:o}", kind, fields)) != 0)
@@ -43,7 +43,7 @@ static enum cli_exit append(json_t *list, const char *kind, json_t *fields, cons
     return CLI_OK;
 }
 
-/* The character before "=", cut off when it is one of signs; 0: none of them. */
+/* Removes and returns the character before "=" if it is one of signs; else returns 0. */
 static char take_sign(struct cli_word *w, const char *signs)
 {
     size_t last = w->qualifier.len - 1;

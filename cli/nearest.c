@@ -8,7 +8,7 @@
 #define WORD_MAX   32 /* longest word worth a suggestion */
 #define NEAR_EDITS 2
 
-/* Levenshtein distance, two rows of the matrix at a time. */
+/* Returns the Levenshtein distance, computed with two rows of the matrix. */
 static size_t edits_between(const char *a, const char *b)
 {
     size_t a_len = strlen(a);

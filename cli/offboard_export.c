@@ -1,8 +1,8 @@
 /*
- * cli/offboard_export.c - suspend, export, read back, look again; see offboard_export.h.
+ * cli/offboard_export.c - suspend, export, verify, check again; see offboard_export.h.
  *
- * 1. The suspension is answered when no write is under way any more, so what is read behind it is
- *    all there is, as long as it lasts: same state, since the same time.
+ * 1. The server answers the suspension when no write is in flight. A later read therefore returns
+ *    all rows, provided that the suspension lasts: same state, since the same time.
  */
 #include "cli/offboard_export.h"
 
@@ -23,13 +23,13 @@
 
 struct leaving {
     struct cli *cli; /* with the operator's key */
-    struct cli data; /* with one that may read */
+    struct cli data; /* with a key that may read */
     const char *tenant;
     const char *dir;
-    char since[BASE_TIME_TEXT]; /* writes are suspended */
+    char since[BASE_TIME_TEXT]; /* time of the suspension of writes */
 };
 
-/* --- nobody writes ----------------------------------------------------------------------------
+/* --- suspension of writes ---------------------------------------------------------------------
  */
 
 static enum cli_exit get(const struct leaving *l, json_t **out)
@@ -64,8 +64,8 @@ static enum cli_exit check_may(const struct leaving *l, const json_t *doc, bool 
                     state);
 }
 
-/* Also one that is suspended already, on its own ground: the answer comes when no write is under
- * way. */
+/* Suspends writes, also of a tenant that is suspended already, with the same reason: the answer
+ * arrives when no write is in flight. */
 static enum cli_exit stop_writes(struct leaving *l, bool has_grace)
 {
     struct buf target;

@@ -19,7 +19,7 @@
 static bool out_terminal;
 static bool err_terminal;
 static int out_errno;
-static struct buf *held_messages; /* NULL: they go to stderr */
+static struct buf *held_messages; /* NULL: messages are written to stderr */
 
 void cli_out_init(void)
 {
@@ -115,13 +115,13 @@ static void say(const char *format, va_list args)
     cli_text_escape(&out, base_slice(line, len), CLI_ESCAPE_CONTROLS);
     base_buf_append_byte(&out, '\n');
     if (held_messages != NULL) {
-        (void)base_buf_append(held_messages, base_buf_slice(&out)); /* what does not fit is lost */
+        (void)base_buf_append(held_messages, base_buf_slice(&out)); /* the rest is lost */
         base_buf_fini(&out);
         return;
     }
     cli_progress_hide();
     (void)fflush(stdout); /* keeps the order on a terminal; failures show at the end */
-    (void)fwrite(out.ptr, 1, out.len, stderr); /* nowhere left to complain */
+    (void)fwrite(out.ptr, 1, out.len, stderr); /* an error cannot be reported */
     base_buf_fini(&out);
 }
 

@@ -38,7 +38,7 @@ enum cli_exit cli_problem_answer(const struct cli_config *config, long status, s
     return code;
 }
 
-/* A next step for the failures people meet first. */
+/* Returns advice for the most common failures. */
 static const char *advice(const struct cli_config *config, CURLcode code)
 {
     switch ((int)code) { /* a few of a hundred */

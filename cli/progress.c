@@ -15,7 +15,7 @@
 
 #define BAR_CELLS 16
 
-/* Streams of an export speak while the main thread draws. */
+/* Streams of an export print messages while the main thread draws. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool drawn;
 static uint64_t drawn_ns;
@@ -41,7 +41,7 @@ void cli_progress_draw(uint64_t done, uint64_t total, const char *text)
         base_buf_printf(&line, "] %3u%%  ", (unsigned)(part * 100));
     }
     base_buf_append_text(&line, text);
-    /* One column stays free: writing the last one makes some terminals wrap. */
+    /* The last column stays free: writing to it makes some terminals wrap. */
     struct slice shown = cli_text_cut(base_buf_slice(&line), cli_err_columns() - 1);
     (void)fflush(stdout); /* keeps the order on a terminal */
     pthread_mutex_lock(&lock);

@@ -24,7 +24,7 @@ static enum cli_exit set_member(json_t *quota, const char *option, const char *m
     uint64_t number = 0;
     json_t *value = NULL;
     if (strcmp(text, "inherit") == 0) {
-        (void)json_object_del(quota, member); /* it need not be there */
+        (void)json_object_del(quota, member); /* it may be missing */
         return CLI_OK;
     }
     if (strcmp(text, "none") == 0)

@@ -11,12 +11,12 @@
 
 #include "base/banned.h"
 
-/* As the server calls them. */
+/* The server's names. */
 static const char *const COLUMNS[] = {"family", "column", "versions", "since", "until"};
 static const char *const FORMS[] = {"form", "values"};
 #define FORMS_COUNT   (sizeof FORMS / sizeof FORMS[0])
 #define COLUMNS_COUNT (sizeof COLUMNS / sizeof COLUMNS[0])
-#define SINCE         3 /* this one and the last are times */
+#define SINCE         3 /* index; this column and the next are times */
 
 bool cli_reads_filtered(const struct cli *cli)
 {

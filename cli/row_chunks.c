@@ -1,14 +1,14 @@
 /*
  * cli/row_chunks.c - see row_chunks.h.
  *
- *   state    what may come
- *   between  a chunk with a row key beyond the last one, a family and a qualifier; or up to where
- *            the service has looked
- *   in row   a chunk of a new cell; what it does not name is as before; reset_row alone
- *   in cell  a chunk with a value and nothing new; reset_row alone
+ *   state    accepted input
+ *   between  a chunk with a row key after the last one, a family and a qualifier; or the key up to
+ *            which the service has scanned
+ *   in row   a chunk of a new cell, whose missing parts equal the previous cell's; reset_row alone
+ *   in cell  a chunk with a value and no new parts; reset_row alone
  *
- * A chunk with value_size is not the last of its cell. A commit without anything is a cell, too:
- * the protocol's own tests have it so.
+ * A chunk with value_size is not the last of its cell. A commit without other fields is a cell,
+ * too, as in the protocol's own tests.
  */
 #include "cli/row_chunks.h"
 
@@ -32,7 +32,7 @@ enum { CHUNK_SIZE = NUMBER(7), CHUNK_RESET = NUMBER(8), CHUNK_COMMIT = NUMBER(9)
 
 #define KEY_SHOWN 80
 
-/* A chunk as it came. */
+/* A chunk as received. */
 struct chunk {
     struct slice key;
     struct slice family;
@@ -47,7 +47,7 @@ struct chunk {
     bool commits;
 };
 
-/* A cell of the open row: places in bytes. */
+/* A cell of the open row: positions in bytes. */
 struct kept {
     size_t family_at;
     size_t family_len;
@@ -309,7 +309,7 @@ static enum cli_exit take_chunk(struct cli_row_chunks *c, struct slice message)
     return k.commits ? tell_row(c) : CLI_OK;
 }
 
-/* Rows up to there have nothing, or were told. */
+/* Handles a scanned key: rows up to the key were emitted, or have no cells. */
 static enum cli_exit take_scanned(struct cli_row_chunks *c, struct slice key)
 {
     if (c->state != CLI_CHUNKS_BETWEEN)

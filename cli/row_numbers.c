@@ -13,13 +13,13 @@
 
 #define HTTP_FORBIDDEN 403
 
-/* What is looked for in a body: counted first, replaced when the table is known. */
+/* Texts to replace in a body: counted first, replaced when the table is known. */
 struct numbers {
     const json_t *families; /* NULL: not known yet */
     size_t count;
 };
 
-/* Text `name` of holder, of a cell in that family; it becomes the number `as`. */
+/* Counts, or replaces by the number `as`, the text `name` of holder, of a cell in that family. */
 static void look(struct numbers *n, json_t *holder, const char *name, const char *as,
                  const char *family)
 {
@@ -37,10 +37,10 @@ static void look(struct numbers *n, json_t *holder, const char *name, const char
     int rc = json_object_set_new(holder, as, json_integer(number));
     if (rc == 0 && strcmp(name, as) != 0)
         rc = json_object_del(holder, name);
-    INVARIANT(rc == 0); /* the object is there, and the name valid: it was a member's */
+    INVARIANT(rc == 0); /* the object exists, and the name is valid: it was a member's */
 }
 
-/* {"family":{"qualifier":"5"}}, and "$binary", a list of cells. */
+/* Checks {"family":{"qualifier":"5"}}, and "$binary", a list of cells. */
 static void look_at_row(struct numbers *n, json_t *body)
 {
     const char *family, *qualifier;
@@ -54,7 +54,7 @@ static void look_at_row(struct numbers *n, json_t *body)
         look(n, cell, "value", "number", json_string_value(json_object_get(cell, "family")));
 }
 
-/* [{"set_cell":{"family":"f","qualifier":"q","value":"5"}}] */
+/* Checks [{"set_cell":{"family":"f","qualifier":"q","value":"5"}}]. */
 static void look_at_mutations(struct numbers *n, const json_t *list)
 {
     json_t *mutation;
@@ -79,7 +79,7 @@ static void look_at(struct numbers *n, json_t *body)
         look_at_row(n, body);
 }
 
-/* NULL, with CLI_OK: the key may not read it, which is said. */
+/* Requests the table; NULL with CLI_OK: the key may not read it, which is reported. */
 static enum cli_exit table_get(struct cli *cli, const char *table, json_t **out)
 {
     struct buf target;

@@ -1,9 +1,9 @@
 /*
  * cli/screen.c - see screen.h.
  *
- * Plain ANSI sequences. Ctrl-C stays a signal. The suspend and quit keys come as bytes while the
- * terminal is ours, so that it is given back before the process stops. A change of size is only
- * let in while ppoll waits: none is lost, and none disturbs a write.
+ * Plain ANSI sequences. Ctrl-C remains a signal. In full-screen mode the suspend and quit keys are
+ * read as bytes, so that the terminal is restored before the process stops. SIGWINCH is unblocked
+ * only while ppoll waits: no change of size is lost, and none interrupts a write.
  */
 #define _GNU_SOURCE /* ppoll */
 
@@ -24,17 +24,17 @@
 
 #include "base/banned.h"
 
-#define ENTER    "\033[?1049h\033[?25l" /* the other screen, no cursor */
+#define ENTER    "\033[?1049h\033[?25l" /* the alternate screen, no cursor */
 #define LEAVE    "\033[?25h\033[?1049l"
 #define HOME     "\033[H"
-#define END_LINE "\033[K" /* wipes what is left of the line */
-#define END_PAGE "\033[J" /* and of the page */
+#define END_LINE "\033[K" /* erases the rest of the line */
+#define END_PAGE "\033[J" /* erases the rest of the page */
 #define ESCAPE   0x1b
 
 static struct termios before;
 static bool has_keys;
 static volatile sig_atomic_t resized;
-static uint8_t typed[32]; /* read and not yet given */
+static uint8_t typed[32]; /* read, not yet returned */
 static size_t typed_len;
 static size_t typed_at;
 
@@ -61,7 +61,7 @@ static void enter(void)
         modes.c_cc[VTIME] = 0;
         modes.c_cc[VSUSP] = _POSIX_VDISABLE;
         modes.c_cc[VQUIT] = _POSIX_VDISABLE;
-        (void)tcsetattr(STDIN_FILENO, TCSANOW, &modes); /* then keys need Enter */
+        (void)tcsetattr(STDIN_FILENO, TCSANOW, &modes); /* on failure keys need Enter */
     }
     cli_out_text(ENTER);
     typed_len = 0;
@@ -78,13 +78,13 @@ void cli_screen_open(void)
     sigset_t only;
     (void)sigemptyset(&only);
     (void)sigaddset(&only, SIGWINCH);
-    (void)sigprocmask(SIG_BLOCK, &only, NULL); /* the same */
+    (void)sigprocmask(SIG_BLOCK, &only, NULL); /* cannot fail either */
     enter();
 }
 
 void cli_screen_close(void)
 {
-    (void)cli_out_flush(); /* what it comes to is said at the end of the program */
+    (void)cli_out_flush(); /* the end of the program reports errors */
     cli_interrupt_give_back();
 }
 
@@ -106,7 +106,7 @@ enum cli_exit cli_screen_draw(struct slice page)
         const uint8_t *end = memchr(page.ptr, '\n', page.len);
         size_t len = end != NULL ? (size_t)(end - page.ptr) : page.len;
         base_buf_append_text(&frame, row > 0 ? "\r\n" : "");
-        /* One column stays free: writing the last one makes some terminals wrap. */
+        /* The last column stays free: writing to it makes some terminals wrap. */
         base_buf_append(&frame, cli_text_cut(base_slice(page.ptr, len), size.columns - 1));
         base_buf_append_text(&frame, END_LINE);
         page = base_slice_skip(page, end != NULL ? len + 1 : len);
@@ -118,13 +118,13 @@ enum cli_exit cli_screen_draw(struct slice page)
     return cli_out_flush();
 }
 
-/* Its terminal is given back, the process gets the signal that the key would have been, and goes on
- * when it is continued. */
+/* Restores the terminal, raises the signal that the key normally sends, and returns to full-screen
+ * mode when the process is continued. */
 static void step_aside(int number)
 {
     cli_screen_close();
     if (number == SIGTSTP)
-        (void)kill(0, number); /* the whole job, as the terminal would; it has our user */
+        (void)kill(0, number); /* signals the whole job, as the terminal would */
     else
         (void)raise(number);
     enter();
@@ -137,10 +137,10 @@ static void read_keys(void)
     typed_at = 0;
     typed_len = n > 0 ? (size_t)n : 0;
     if (n <= 0 && !cli_interrupted())
-        has_keys = false; /* whoever typed is gone */
+        has_keys = false; /* stdin is closed */
 }
 
-/* What was typed and not yet given; cursor keys and the like come whole, and mean nothing. */
+/* Returns the next key read; skips sequences of cursor keys and the like, which arrive complete. */
 static int next_key(void)
 {
     while (typed_at < typed_len) {
@@ -157,7 +157,7 @@ static int next_key(void)
     return CLI_SCREEN_NOTHING;
 }
 
-/* Wait for a key, a signal or the end of the time. True: there is something to read. */
+/* Waits for a key, a signal or the timeout. Returns true when input is ready. */
 static bool await(uint64_t wait_ms)
 {
     static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
@@ -169,7 +169,7 @@ static bool await(uint64_t wait_ms)
     (void)sigemptyset(&blocked);
     for (size_t i = 0; i < sizeof ending / sizeof ending[0]; i++)
         (void)sigaddset(&blocked, ending[i]);
-    (void)sigprocmask(SIG_BLOCK, &blocked, &usual); /* nothing comes between look and wait */
+    (void)sigprocmask(SIG_BLOCK, &blocked, &usual); /* no signal between check and wait */
     sigset_t waiting = usual;
     (void)sigdelset(&waiting, SIGWINCH);
     bool is_there = !cli_interrupted() && ppoll(&in, 1, &time, &waiting) > 0;

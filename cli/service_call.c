@@ -1,4 +1,4 @@
-/* cli/service_call.c - who is asked, with what credential, and what answers mean; see service.h. */
+/* cli/service_call.c - addresses, credentials and statuses of a service; see service.h. */
 #include "cli/service.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 #include "base/banned.h"
 
-/* The one service whose tables are described elsewhere than its rows are read. */
+/* The only service with different addresses for schemas and rows. */
 #define GOOGLE_DATA  "https://bigtable.googleapis.com"
 #define GOOGLE_ADMIN "https://bigtableadmin.googleapis.com"
 
@@ -58,7 +58,7 @@ enum cli_exit cli_service_config(const struct cli_service *service, bool is_admi
     return service->key_path != NULL ? cli_config_read_key(service->key_path, out) : CLI_OK;
 }
 
-/* url is the service's. */
+/* Frees the configuration, but not url, which the service owns. */
 void cli_service_config_fini(struct cli_config *config)
 {
     config->url = NULL;

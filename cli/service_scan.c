@@ -1,8 +1,8 @@
 /*
  * cli/service_scan.c - see service.h.
  *
- * A stream that broke off goes on behind the last row that was committed, or behind what the
- * service said it has looked at. Tries that bring nothing are counted.
+ * A broken stream continues after the last committed row, or after the key up to which the service
+ * has scanned. Consecutive tries without progress are counted.
  */
 #include "cli/bounds.h"
 #include "cli/out.h"
@@ -57,7 +57,7 @@ void cli_service_scan_fini(struct cli_service_scan *s)
     memset(s, 0, sizeof *s);
 }
 
-/* It fits: a name and two keys. */
+/* Appends the request, a name and two keys, which fit. */
 static void put_request(const struct cli_service_scan *s, const char *table, struct buf *out)
 {
     struct buf range;
@@ -86,7 +86,7 @@ static enum cli_exit judge(struct cli_service_scan *s, const char *table)
     const struct cli_answer *answer = &s->call.answer;
     bool is_whole = cli_row_chunks_is_whole(&s->chunks);
     if (answer->grpc_status == CLI_CALL_DONE)
-        return is_whole ? CLI_OK : CLI_UNREACHABLE; /* inside a row: the same as a break */
+        return is_whole ? CLI_OK : CLI_UNREACHABLE; /* inside a row: as a broken connection */
     if (answer->grpc_status == CLI_CALL_UNAUTHENTICATED && !s->is_renewed &&
         cli_service_renew(s->service, &s->config)) {
         s->is_renewed = true;

@@ -1,7 +1,7 @@
 /*
  * cli/service_schema.c - families of a foreign table; see service.h.
  *
- * A rule is a tree; the lists that are being read stand on a stack.
+ * A rule is a tree; a stack holds the lists that are being read.
  */
 #include <inttypes.h>
 
@@ -21,7 +21,7 @@
 #define SCHEMA_VIEW  2
 #define NANOS        1000000000
 #define NANOS_PER_US 1000
-#define FAMILIES     1000 /* more is no table that can be described */
+#define FAMILIES     1000 /* a table with more is refused */
 
 /* Fields of google/bigtable/admin/v2/. */
 enum { ASK_NAME = 1, ASK_VIEW = 2 };
@@ -65,7 +65,7 @@ static bool open_list(struct walk *w, struct slice message, json_t *rule, const 
     return json_object_set_new(rule, name, w->lists[w->depth++]) == 0;
 }
 
-/* A rule without its members, which are walked over later. */
+/* Reads a rule without its members, which are read later. */
 static bool put_rule(struct walk *w, struct slice message, json_t *rule)
 {
     struct cli_wire_field f;
@@ -123,7 +123,7 @@ static const char *aggregate_of(struct slice aggregate)
     return NULL;
 }
 
-/* Returns whether integers have the encoding that no table here can have. */
+/* Returns whether integers have the ordered encoding, which Bigtent's tables do not support. */
 static bool is_ordered_code(struct slice int64)
 {
     struct cli_wire_field f;
@@ -131,8 +131,8 @@ static bool is_ordered_code(struct slice int64)
            cli_wire_find(f.bytes, ENCODING_ORDERED, &f) && f.bytes.ptr != NULL;
 }
 
-/* Returns the type of plain values; NULL for those that no table here can have, which changes no
- * cell. */
+/* Returns the type of plain values; NULL for types that Bigtent's tables do not support, which does
+ * not change cells. */
 static const char *value_type_of(struct slice type)
 {
     static const struct {
@@ -154,7 +154,7 @@ static bool put_type(struct slice message, json_t *family)
     bool is_aggregate = f.bytes.ptr != NULL;
     const char *name = is_aggregate ? aggregate_of(f.bytes) : value_type_of(message);
     if (name != NULL)
-        (void)json_object_set_new(family, "type", json_string(name)); /* known to be there */
+        (void)json_object_set_new(family, "type", json_string(name)); /* both exist */
     return !is_aggregate || name != NULL;
 }
 
@@ -200,7 +200,7 @@ json_t *cli_service_families(struct slice message, struct errbuf *why)
     while (message.len > 0 && is_good) {
         is_good = cli_wire_next(&message, &f);
         if (!is_good)
-            (void)base_fail(why, ERR_INVALID, "it is no table"); /* is_good says it */
+            (void)base_fail(why, ERR_INVALID, "it is no table"); /* is_good reports it */
         else if (f.tag == TABLE_FAMILY)
             is_good = json_object_size(families) < FAMILIES && put_family(f.bytes, families, why);
     }

@@ -1,7 +1,7 @@
 /*
  * cli/table.c - see table.h.
  *
- * Escaped text cannot contain '\n', so held cells are told apart by it.
+ * Escaped text cannot contain '\n', so '\n' separates held cells.
  */
 #include "cli/table.h"
 

@@ -6,7 +6,8 @@
 
 #include "base/banned.h"
 
-/* A segment "." or ".." would be a step in the path, so their dots are encoded too. */
+/* Appends a path segment. The dots of "." and ".." are also encoded, because clients resolve
+ * them. */
 static void append_segment(struct buf *out, const char *value)
 {
     if (strcmp(value, ".") == 0)

@@ -12,7 +12,7 @@ struct cli_moving_crew {
     struct cli_crew crew;
     struct cli_moving_hand hands[CLI_TRANSFER_STREAMS];
     cli_moving_work *work;
-    size_t next; /* under the crew's lock */
+    size_t next; /* guarded by the crew's lock */
     size_t count;
     const char *verb;
 };

@@ -1,16 +1,18 @@
 /*
- * cli/tenant_keys.c - keys of a tenant that moves; see tenant_move.h.
+ * cli/tenant_keys.c - keys of a moving tenant; see tenant_move.h.
  *
- * A server keeps hashes of keys, so nobody can move one: a new key of the same scopes, label,
- * limits and row prefix is made over there, and written to a file named like the old one.
+ * A server stores only hashes of keys, so keys cannot be copied: a new key with the same scopes,
+ * label, limits and row prefix is created at the destination, and written to a file with the old
+ * key's ID as name.
  *
- *     noted   the old key's ID, and which keys are over there
- *     made    by the server, which tells the secret once
- *     written DIR/ID.key, mode 0600, durable
- *     noted   the new key's ID
+ *     record  the old key's ID, and the destination's existing keys
+ *     create  by the server, which returns the secret once
+ *     write   DIR/ID.key, mode 0600, durable
+ *     record  the new key's ID
  *
- * 1. What was cut between the notes made one key at most that no file has: of those that were not
- *    there before, the one that looks like it. It is revoked, and another one made.
+ * 1. A run that was interrupted between the two records created at most one key without a file: the
+ *    key that was not recorded as existing and has the same properties. It is revoked, and another
+ *    key is created.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -28,7 +30,7 @@
 
 #define TENANT_KEYS "/v1/admin/tenants/{}/keys"
 
-/* --- what there is ----------------------------------------------------------------------------
+/* --- lists ------------------------------------------------------------------------------------
  */
 
 static enum cli_exit list_keys(struct cli_http *http, const char *pattern, const char *tenant,
@@ -82,7 +84,7 @@ enum cli_exit cli_moving_list_service_keys(struct cli_tenant_move *m, json_t **o
 /* --- one key ----------------------------------------------------------------------------------
  */
 
-/* A server of before says nothing of prefixes. */
+/* Compares row prefixes; an earlier server's keys have none. */
 static bool is_same_reach(const json_t *a, const json_t *b, const char *name)
 {
     const json_t *left = json_object_get(a, name);
@@ -126,7 +128,7 @@ static enum cli_exit write_key(const struct cli_tenant_move *m, const char *id, 
     return e;
 }
 
-/* Its ID, noted as one that is being made, and what is there before. */
+/* Records the ID of a key that is being created, and the destination's existing keys. */
 static enum cli_exit note_begin(struct cli_tenant_move *m, const json_t *there)
 {
     size_t i = 0;
@@ -169,7 +171,7 @@ static enum cli_exit make_key(struct cli_tenant_move *m, struct cli_tenant_key *
     return e;
 }
 
-/* What a run that was cut made, and nobody knows. */
+/* Revokes a key that an interrupted run created, but did not record. */
 static enum cli_exit revoke_lost(struct cli_tenant_move *m, const json_t *there, const json_t *like)
 {
     size_t i = 0;

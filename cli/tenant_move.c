@@ -1,19 +1,23 @@
 /*
  * cli/tenant_move.c - see tenant_move.h.
  *
- *     look       the tenant is active here; over there it is new, or has no tables
- *     prepare    per table: made over there; its change stream on, and the token of now noted
- *     copy       all rows, behind the last one that is noted
- *     catch up   changed rows once more, table by table, until few changes are left, or the copy
- *                stays as near as it comes
- *     switch     writes are suspended here, and none is under way when that is answered; tables,
- *                families and views as they are now; what changed since, to its end
- *     compare    both sides are read; the suspension lasted; when they differ, writes go on here
- *     done       noted: from here on the tenant may be in use over there
- *     keys       new ones over there, if they are wanted
+ * "Source" is the server that has the tenant, "destination" the server it moves to.
  *
- * Every step may be done again, so what was cut begins at the top, with its notes; but for what is
- * done, of which only the keys are left.
+ *     check      the tenant is active at the source; at the destination it is new, or has no tables
+ *     prepare    per table: create it at the destination; enable its change stream, and record the
+ *                current token
+ *     copy       all rows after the last recorded one
+ *     catch up   changed rows again, table by table, until few changes are left, or the lag stays
+ *                minimal
+ *     switch     suspend writes at the source, which returns when none is in flight; update tables,
+ *                families and views; copy the remaining changes, to their end
+ *     compare    read both servers; check that the suspension lasted; if the servers differ, writes
+ *                resume at the source
+ *     done       recorded: from now on the tenant may be in use at the destination
+ *     keys       create new ones at the destination, if requested
+ *
+ * Every step can be repeated, so an interrupted move restarts at the top with its recorded
+ * progress. A move that is done continues with the keys only.
  */
 #include "cli/tenant_move.h"
 
@@ -46,12 +50,12 @@ void cli_tenant_move_fini(struct cli_tenant_move *m)
     m->count = 0;
 }
 
-/* --- before -----------------------------------------------------------------------------------
+/* --- before the switch ------------------------------------------------------------------------
  */
 
-/* The token of now comes before the first row is read. Where nobody can write none is needed, and
- * no stream can be switched on. A table that was copied then and is written to again has nothing
- * that says what changed: it begins anew. */
+/* Prepares a table. The current token is obtained before the first row is read. While writes are
+ * suspended no token is needed, and no stream can be enabled. A table that was copied during a
+ * suspension and then accepts writes again has no record of its changes: its copy restarts. */
 static enum cli_exit prepare(struct cli_tenant_move *m, struct cli_tenant_table *t)
 {
     bool is_new = t->token[0] == '\0' && !m->is_stopped;
@@ -77,7 +81,7 @@ static enum cli_exit begin(struct cli_tenant_move *m)
 
 static enum cli_exit catch_up(struct cli_tenant_move *m)
 {
-    int near = 0; /* passes in a row: what is left is what was written lately */
+    int near = 0; /* consecutive passes after which only recent changes are left */
     for (int pass = 0; pass < CLI_TENANT_PASSES; pass++) {
         bool left = false;
         uint64_t changes = 0;
@@ -93,7 +97,7 @@ static enum cli_exit catch_up(struct cli_tenant_move *m)
 /* --- the switch -------------------------------------------------------------------------------
  */
 
-/* Tables, families and rules may have changed since. */
+/* Updates the destination's tables; tables, families and rules may have changed since the copy. */
 static enum cli_exit renew_tables(struct cli_tenant_move *m)
 {
     enum cli_exit e = cli_moving_list(m);
@@ -104,7 +108,7 @@ static enum cli_exit renew_tables(struct cli_tenant_move *m)
     return e;
 }
 
-/* No change comes any more: what there is has an end. */
+/* Copies the remaining changes; as writes are suspended, their number is finite. */
 static enum cli_exit drain(struct cli_tenant_move *m)
 {
     for (int pass = 0; pass < CLI_TENANT_PASSES; pass++) {
@@ -173,7 +177,7 @@ static enum cli_exit go(struct cli_tenant_move *m)
                        : cli_fail(e, "stopped; --resume goes on, --abort leaves the tenant here");
 }
 
-/* With notes, or without. */
+/* Checks that a run with, or without, a state file may start. */
 static enum cli_exit check_begin(struct cli_tenant_move *m, bool found, bool resume)
 {
     if (found && !resume)
@@ -220,10 +224,10 @@ enum cli_exit cli_tenant_move_run(struct cli_tenant_move *m, bool resume)
     return e == CLI_OK && m->keys_dir != NULL ? cli_moving_issue_keys(m) : e;
 }
 
-/* --- the way back -----------------------------------------------------------------------------
+/* --- abort ------------------------------------------------------------------------------------
  */
 
-/* What lies over there is the move's as long as it is not done. */
+/* Disables the move's change streams; unless the move is done, removes the destination's tables. */
 static enum cli_exit take_back(struct cli_tenant_move *m, size_t tables)
 {
     bool is_there = false;

@@ -1,4 +1,5 @@
-/* cli/tenant_plan.c - what a tenant's move would do, and what it would not; see tenant_move.h. */
+/* cli/tenant_plan.c - dry run of a tenant's move, with the things it does not copy; see
+ * tenant_move.h. */
 #include "cli/fields.h"
 #include "cli/json_text.h"
 #include "cli/out.h"
@@ -7,7 +8,7 @@
 
 #include "base/banned.h"
 
-/* Off a terminal, a document of a line. */
+/* Printed as one-line documents when stdout is not a terminal. */
 static const struct cli_field TENANT_FIELDS[] = {
     {"tenant", "id", CLI_FIELD_TEXT, NULL},
     {"name", "display_name", CLI_FIELD_TEXT, NULL},
@@ -34,7 +35,7 @@ static const struct cli_field KEY_FIELDS[] = {
     {NULL, NULL, CLI_FIELD_TEXT, NULL},
 };
 
-/* A plan that is not over there would be missed when the tenant is made. */
+/* Checks that the destination has the tenant's plan, which creating the tenant requires. */
 static enum cli_exit check_plan(struct cli_tenant_move *m, const json_t *source)
 {
     struct buf target;

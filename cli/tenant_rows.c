@@ -1,9 +1,9 @@
 /*
- * cli/tenant_rows.c - rows and changes of a tenant that moves; see tenant_move.h.
+ * cli/tenant_rows.c - rows and changes of a moving tenant; see tenant_move.h.
  *
- * Of a change only its key matters: the row is removed over there and copied as it is now. That is
- * right whatever the change was, in any order, once or twice; a change that comes behind the
- * reading of the row is told again later.
+ * Only the key of a change matters: the row is removed at the destination and its current state is
+ * copied. This is correct for any change, in any order, once or twice; a change made after the row
+ * was read is emitted later.
  */
 #include <stdlib.h>
 
@@ -28,7 +28,8 @@ static void begin_table(struct cli_moving_hand *h)
     cli_writer_begin(h->writer, &target);
 }
 
-/* A family may come while rows are copied; it is made over there before its first cell. */
+/* Creates a family at the destination that was added at the source during the copy, before its
+ * first cell is written. */
 static enum cli_exit know_family(struct cli_moving_hand *h, struct slice family)
 {
     if (json_object_getn(h->table->families, (const char *)family.ptr, family.len) != NULL)
@@ -36,7 +37,7 @@ static enum cli_exit know_family(struct cli_moving_hand *h, struct slice family)
     enum cli_exit e = cli_writer_flush(h->writer);
     if (e != CLI_OK)
         return e;
-    pthread_mutex_lock(&h->m->lock); /* connections that are not the member's */
+    pthread_mutex_lock(&h->m->lock); /* guards connections that workers share */
     e = cli_moving_renew(h->m, h->table);
     pthread_mutex_unlock(&h->m->lock);
     begin_table(h);
@@ -102,7 +103,7 @@ static enum cli_exit copy(struct cli_moving_hand *h, size_t piece)
         return CLI_OK;
     begin_piece(h, &h->here, piece, true);
     h->is_noted = true;
-    struct slice after = cli_slice_copy(h->table->after); /* which moves on */
+    struct slice after = cli_slice_copy(h->table->after); /* a copy: table->after advances */
     enum cli_exit e =
         cli_transfer_scan_run(&h->here, h->table->id, SLICE_EMPTY, SLICE_EMPTY, after);
     if (e == CLI_OK)
@@ -153,7 +154,7 @@ static int by_bytes(const void *a, const void *b)
     return base_slice_compare(*(const struct slice *)a, *(const struct slice *)b);
 }
 
-/* Keys from *at on, each once, as many as are copied at a time. */
+/* Copies the rows of the next keys from *at on, each key once, at most CLI_TENANT_ROWS. */
 static enum cli_exit copy_some(struct cli_moving_hand *h, const struct keys *k, size_t *at)
 {
     json_t *body = json_object();
@@ -184,7 +185,7 @@ static enum cli_exit copy_keys(struct cli_moving_hand *h, struct keys *k)
     return e;
 }
 
-/* One read of the table's changes. */
+/* Reads the table's changes once. */
 static enum cli_exit follow(struct cli_moving_hand *h, struct keys *keys)
 {
     struct cli_tenant_move *m = h->m;
@@ -249,7 +250,7 @@ enum cli_exit cli_moving_follow(struct cli_tenant_move *m, bool *out_left, uint6
 /* --- comparing --------------------------------------------------------------------------------
  */
 
-/* Each table is two pieces. */
+/* Counts a table on one server: each table is two pieces. */
 static enum cli_exit count(struct cli_moving_hand *h, size_t piece)
 {
     bool is_here = piece % 2 == 0;

@@ -1,4 +1,4 @@
-/* cli/tenant_sides.c - the tenant itself on both sides; see tenant_move.h. */
+/* cli/tenant_sides.c - the tenant itself on both servers; see tenant_move.h. */
 #include <stdio.h>
 
 #include "cli/json_text.h"
@@ -25,7 +25,7 @@ static enum cli_exit post(struct cli_tenant_move *m, struct cli_http *http, cons
     return cli_http_send(http, "POST", &target, body, true, out);
 }
 
-/* --- here -------------------------------------------------------------------------------------
+/* --- source -----------------------------------------------------------------------------------
  */
 
 static enum cli_exit get_here(struct cli_tenant_move *m, json_t **out)
@@ -92,7 +92,7 @@ enum cli_exit cli_moving_let_write(struct cli_tenant_move *m)
     return e;
 }
 
-/* --- over there -------------------------------------------------------------------------------
+/* --- destination ------------------------------------------------------------------------------
  */
 
 static enum cli_exit check_empty(struct cli_tenant_move *m)
@@ -174,7 +174,7 @@ static json_t *tenant_body(const json_t *doc)
                                           {"plan", "plan"},
                                           {"own_quota", "quota"},
                                           {"encrypted", "encrypted"}};
-    json_t *body = json_pack("{s:n}", "plan"); /* none is no plan over there as well */
+    json_t *body = json_pack("{s:n}", "plan"); /* no plan at the source: none there, too */
     for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
         json_t *value = json_object_get(doc, kept[i][0]);
         if (value != NULL && !json_is_null(value))
@@ -195,7 +195,7 @@ static enum cli_exit make_new(struct cli_tenant_move *m, const json_t *source)
     return e;
 }
 
-/* A legal hold is about the tenant, wherever it is. */
+/* Copies a legal hold, because it applies to the tenant on any server. */
 static enum cli_exit hold(struct cli_tenant_move *m, const json_t *source)
 {
     json_t *doc = NULL;

@@ -1,5 +1,5 @@
 /*
- * cli/tenant_state.c - how far the move of a tenant is; see tenant_move.h.
+ * cli/tenant_state.c - the recorded progress of a tenant's move; see tenant_move.h.
  *
  *     {"format":"bigtent-tenant-move","version":1,"tenant":"..","from":"URL","to":"URL",
  *      "done":false,
@@ -90,7 +90,7 @@ static bool take_table(struct cli_tenant_table *t, const json_t *doc)
            take_text(doc, "token", t->token, sizeof t->token) && t->after.len <= LIM_ROW_KEY;
 }
 
-/* Notes of before keys were issued have none. */
+/* Reads the keys; a state file from before keys were issued has none. */
 static bool take_keys(struct cli_tenant_move *m, const json_t *doc)
 {
     const json_t *keys = json_object_get(doc, "keys");

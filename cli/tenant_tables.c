@@ -1,4 +1,4 @@
-/* cli/tenant_tables.c - the tables on both sides; see tenant_move.h. */
+/* cli/tenant_tables.c - the tables on both servers; see tenant_move.h. */
 #include "base/alloc.h"
 #include "cli/export.h"
 #include "cli/families.h"
@@ -23,14 +23,14 @@ static struct cli_tenant_table *find_table(const struct cli_tenant_move *m, cons
     return NULL;
 }
 
-/* What the move switched on is not the tenant's. */
+/* Stores the table's schema, without a change stream that the move enabled. */
 static void take_schema(struct cli_tenant_table *t, const json_t *doc)
 {
     json_decref(t->schema);
     t->schema = cli_export_schema(doc);
     cli_json_etag(doc, t->etag);
     if (t->is_streaming)
-        (void)json_object_del(t->schema, RETENTION); /* it need not be there */
+        (void)json_object_del(t->schema, RETENTION); /* it may be missing */
 }
 
 static enum cli_exit take_list(struct cli_tenant_move *m, const json_t *list)
@@ -85,7 +85,7 @@ enum cli_exit cli_moving_forget_gone(struct cli_tenant_move *m)
             continue;
         }
         enum cli_exit e = cli_moving_remove(m, t);
-        if (e != CLI_OK) { /* those behind it stay where they are */
+        if (e != CLI_OK) { /* later tables stay in the list */
             memmove(&m->tables[kept], t, (m->count - i) * sizeof *t);
             m->count -= i - kept;
             return e;
@@ -104,8 +104,8 @@ static enum cli_exit put_table(struct cli_http *http, const char *id, json_t *sc
     return cli_http_send(http, "PUT", &target, schema, true, out);
 }
 
-/* The source's, as long as it is as it was when it was listed: what its tenant did meanwhile stays,
- * above all that the table is gone. Takes schema. */
+/* Changes the source's table only if it is unchanged since it was listed, so that the tenant's own
+ * changes persist, above all the table's removal. Takes schema. */
 static enum cli_exit change_source(struct cli_tenant_move *m, const struct cli_tenant_table *t,
                                    json_t *schema)
 {
@@ -135,7 +135,7 @@ static enum cli_exit stream_on(struct cli_tenant_move *m, struct cli_tenant_tabl
     if (json_object_get(t->schema, RETENTION) != NULL)
         return CLI_OK;
     t->is_streaming = true;
-    enum cli_exit e = cli_moving_save(m); /* before it is done: abort must know */
+    enum cli_exit e = cli_moving_save(m); /* before the change: abort needs it */
     if (e != CLI_OK)
         return e;
     json_t *body = json_deep_copy(t->schema);
@@ -143,7 +143,7 @@ static enum cli_exit stream_on(struct cli_tenant_move *m, struct cli_tenant_tabl
     e = change_source(m, t, body);
     if (e != CLI_REFUSED)
         return e;
-    t->is_streaming = false; /* what the tenant may have switched on meanwhile is its own */
+    t->is_streaming = false; /* a stream that the tenant may have enabled since is its own */
     enum cli_exit noted = cli_moving_save(m);
     return noted == CLI_OK ? e : noted;
 }
@@ -181,7 +181,7 @@ enum cli_exit cli_moving_renew(struct cli_tenant_move *m, struct cli_tenant_tabl
     return e == CLI_OK ? cli_moving_prepare(m, t, false) : e;
 }
 
-/* --- taking back ------------------------------------------------------------------------------
+/* --- removal ----------------------------------------------------------------------------------
  */
 
 enum cli_exit cli_moving_empty(struct cli_tenant_move *m, struct cli_tenant_table *t)
@@ -200,7 +200,7 @@ enum cli_exit cli_moving_empty(struct cli_tenant_move *m, struct cli_tenant_tabl
     return cli_moving_save(m);
 }
 
-/* Whether the table is over there; what protects it is taken away. */
+/* Checks whether the destination has the table, and removes its deletion protection. */
 static enum cli_exit unprotect(struct cli_tenant_move *m, const struct cli_tenant_table *t,
                                bool *out_found)
 {
@@ -212,7 +212,7 @@ static enum cli_exit unprotect(struct cli_tenant_move *m, const struct cli_tenan
     if (json_is_true(json_object_get(doc, "deletion_protection"))) {
         json_t *now = NULL;
         json_t *body = cli_export_schema(doc);
-        (void)json_object_set_new(body, "deletion_protection", json_false()); /* it is there */
+        (void)json_object_set_new(body, "deletion_protection", json_false()); /* it exists */
         e = put_table(m->to.data, t->id, body, &now);
         json_decref(now);
     }

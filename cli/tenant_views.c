@@ -1,9 +1,9 @@
 /*
- * cli/tenant_views.c - authorized views of a tenant that moves; see tenant_move.h.
+ * cli/tenant_views.c - authorized views of a moving tenant; see tenant_move.h.
  *
- * They are there in gRPC alone. What a view is, its subset and its protection, is taken as it comes
- * and compared by its bytes: both servers write messages the same way. Fields are numbered as
- * google/bigtable/admin/v2 has them.
+ * Only gRPC has views. A view's subset and protection are copied as received and compared byte by
+ * byte, because both servers encode messages identically. Fields have the numbers of
+ * google/bigtable/admin/v2.
  */
 #include <stdio.h>
 
@@ -19,7 +19,7 @@
 
 #define ADMIN      "/google.bigtable.admin.v2.BigtableTableAdmin/"
 #define NAME_BYTES 512
-/* A view as a server sent it, and names. */
+/* A view as received, and names. */
 #define REQUEST_BYTES (CLI_CALL_REPLY_BYTES + 1 * MIB)
 
 #define NUMBER(field) CLI_WIRE_TAG(field, CLI_WIRE_NUMBER)
@@ -33,8 +33,8 @@ enum { UPDATE_VIEW = 1, UPDATE_MASK = 2, MASK_PATH = 1, DELETE_NAME = 1 };
 enum { VIEW_NAME = 1, VIEW_SUBSET = 2, VIEW_PROTECTED = 4 };
 
 struct view {
-    struct slice name; /* of its own, without its parents */
-    struct slice body; /* the two fields that are the view */
+    struct slice name; /* last part of the view's name, without its parents */
+    struct slice body; /* the two fields that define the view */
 };
 
 struct views {
@@ -67,7 +67,7 @@ static void name_table(const struct cli_tenant_move *m, const struct cli_tenant_
     INVARIANT(n > 0 && n < NAME_BYTES); /* IDs are bounded */
 }
 
-/* --- what there is ----------------------------------------------------------------------------
+/* --- lists ------------------------------------------------------------------------------------
  */
 
 static struct slice last_part(struct slice name)
@@ -93,14 +93,14 @@ static bool take_view(struct views *v, struct slice message)
         cli_wire_put_bytes(&body, VIEW_SUBSET, subset.bytes);
     if (protected.number != 0)
         cli_wire_put_number(&body, VIEW_PROTECTED, protected.number);
-    INVARIANT(body.error == ERR_OK); /* no longer than the message */
+    INVARIANT(body.error == ERR_OK); /* at most the message's length */
     v->list[v->count++] = (struct view){.name = cli_slice_copy(last_part(name.bytes)),
                                         .body = cli_slice_copy(base_buf_slice(&body))};
     base_buf_fini(&body);
     return true;
 }
 
-/* *token moves on; empty: that was all. */
+/* Handles a page; *token: the next page's, empty after the last one. */
 static bool take_page(struct views *v, struct slice reply, struct buf *token)
 {
     struct cli_wire_field field;
@@ -145,10 +145,10 @@ static enum cli_exit list_views(struct cli_tenant_move *m, struct cli_tenant_sid
     return e;
 }
 
-/* --- changing them over there -------------------------------------------------------------------
+/* --- changes at the destination -----------------------------------------------------------------
  */
 
-/* The view as a field of a request: its whole name, and a body. */
+/* Appends the view as a field of a request: its full name, and a body. */
 static void put_view(struct buf *out, unsigned field, const char *name, struct slice body)
 {
     struct buf view;
@@ -176,7 +176,7 @@ static void name_view(const struct cli_tenant_move *m, const char *table, struct
     char parent[NAME_BYTES];
     name_table(m, &m->to, table, parent);
     int n = snprintf(out, NAME_BYTES, "%s/authorizedViews/%.*s", parent, SLICE_ARGS(name));
-    INVARIANT(n > 0 && n < NAME_BYTES); /* a server's name of a view, of what is shorter */
+    INVARIANT(n > 0 && n < NAME_BYTES); /* the name's parts are bounded */
 }
 
 static enum cli_exit create(struct cli_tenant_move *m, const char *table, const struct view *v)
@@ -207,7 +207,7 @@ static enum cli_exit update(struct cli_tenant_move *m, const char *table, struct
     return send(m, ADMIN "UpdateAuthorizedView", &request, CLI_CALL_DONE);
 }
 
-/* Whatever protects it. */
+/* Removes a view, also a protected one. */
 static enum cli_exit remove_view(struct cli_tenant_move *m, const char *table, struct slice name)
 {
     char whole[NAME_BYTES];
@@ -221,7 +221,7 @@ static enum cli_exit remove_view(struct cli_tenant_move *m, const char *table, s
     return send(m, ADMIN "DeleteAuthorizedView", &request, CLI_CALL_NOT_FOUND);
 }
 
-/* --- both sides ---------------------------------------------------------------------------------
+/* --- both servers -------------------------------------------------------------------------------
  */
 
 static enum cli_exit settle(struct cli_tenant_move *m, const char *table,

@@ -1,9 +1,9 @@
 /*
  * cli/text.c - see text.h.
  *
- * Escaping walks UTF-8 character by character. A character passes when the C library calls it
- * printable and it is none of the invisible marks that reorder or hide text on a screen; anything
- * else is written byte by byte. ASCII, nearly everything there is, takes a short path.
+ * Escaping processes UTF-8 character by character. A character is kept when the C library considers
+ * it printable and it is not an invisible mark that reorders or hides text on a screen; anything
+ * else is escaped byte by byte. ASCII, which is nearly all text, has a fast path.
  */
 #define _GNU_SOURCE /* wcwidth */
 
@@ -21,12 +21,12 @@
 
 void cli_text_init(void)
 {
-    /* Without a UTF-8 locale all but ASCII is escaped: ugly, never wrong. */
+    /* Without a UTF-8 locale all but ASCII is escaped, which is safe. */
     if (setlocale(LC_CTYPE, "C.UTF-8") == NULL)
         (void)setlocale(LC_CTYPE, ""); /* nothing else to try */
 }
 
-/* Characters that are invisible and change what a reader believes to see. */
+/* Returns whether a character is invisible and changes how text appears. */
 static bool is_deceptive(wchar_t c)
 {
     return c == 0x00ad || c == 0x061c || (c >= 0x200b && c <= 0x200f) ||
@@ -34,7 +34,7 @@ static bool is_deceptive(wchar_t c)
            (c >= 0xe0000 && c <= 0xe007f);
 }
 
-/* Bytes of the printable character at the front of s; 0 when it must be escaped. */
+/* Returns the length of the printable character at the start of s; 0 when it must be escaped. */
 static size_t printable_len(struct slice s, wchar_t *out)
 {
     if (s.ptr[0] < 0x80) {
@@ -100,7 +100,7 @@ void cli_text_json_safe(struct buf *out, struct slice json)
             memset(&state, 0, sizeof state);
             size_t whole = mbrtowc(&c, (const char *)rest.ptr, rest.len, &state);
             if (whole == 0 || whole > rest.len) {
-                base_buf_append_text(out, "\\ufffd"); /* not JSON at all */
+                base_buf_append_text(out, "\\ufffd"); /* not valid JSON */
                 n = 1;
             } else if (c > 0xffff) {
                 uint32_t v = (uint32_t)c - 0x10000;
@@ -111,7 +111,8 @@ void cli_text_json_safe(struct buf *out, struct slice json)
                 n = whole;
             }
         } else if (n == 0) {
-            /* Line breaks and tabs between tokens stay; other controls are only legal nowhere. */
+            /* Line breaks and tabs between tokens are kept; JSON allows no other raw controls but
+             * '\r', which is dropped. */
             bool layout = rest.ptr[0] == '\n' || rest.ptr[0] == '\t';
             if (layout)
                 base_buf_append_byte(out, rest.ptr[0]);
@@ -125,7 +126,7 @@ void cli_text_json_safe(struct buf *out, struct slice json)
     }
 }
 
-/* Width of the character at the front of escaped text, and its bytes. */
+/* Returns the width of the character at the start of escaped text; *out_len: its bytes. */
 static size_t step_columns(struct slice rest, size_t *out_len)
 {
     if (rest.ptr[0] < 0x80) {

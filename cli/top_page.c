@@ -1,8 +1,8 @@
 /*
  * cli/top_page.c - see top_page.h.
  *
- * Cells are made first. A column is as wide as its widest cell; columns are taken by rank as long
- * as they fit, and shown in their own order. What is left of the line is the IDs'.
+ * Cells are formatted first. A column is as wide as its widest cell; columns are selected by rank
+ * while they fit, and printed in their own order. IDs get the rest of the line.
  */
 #include "cli/top_page.h"
 
@@ -22,7 +22,7 @@
 #define SECONDS_AN_HOUR  3600
 #define SECONDS_A_DAY    86400
 
-/* Enough for most of what they show; 79 together without P50, STORED and ROWS. */
+/* Wide enough for most values; 79 together without P50, STORED and ROWS. */
 static const size_t WIDTHS[CLI_TOP_COLUMNS] = {
     [CLI_TOP_ID] = ID_USUAL, [CLI_TOP_READS] = 8,   [CLI_TOP_WRITES] = 8, [CLI_TOP_IN] = 10,
     [CLI_TOP_OUT] = 10,      [CLI_TOP_REFUSED] = 9, [CLI_TOP_P50] = 8,    [CLI_TOP_P99] = 8,
@@ -111,7 +111,7 @@ static void make_cells(struct layout *l, const struct cli_top *top, size_t rows)
     base_buf_fini(&raw);
 }
 
-/* Which columns are worth more, those of the order first. */
+/* Selects the columns that fit, by rank: the columns of the order come first. */
 static void fit(struct layout *l, enum cli_top_order order, size_t columns)
 {
     static const size_t of_order[][2] = {
@@ -130,7 +130,7 @@ static void fit(struct layout *l, enum cli_top_order order, size_t columns)
         if (l->shown[c])
             continue;
         if (used + GAP + l->width[c] > columns)
-            break; /* a lesser one would only look as if it stood for this one */
+            break; /* a column of lower rank could be mistaken for this one */
         used += GAP + l->width[c];
         l->shown[c] = true;
     }

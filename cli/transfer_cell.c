@@ -7,7 +7,7 @@
 
 #include "base/banned.h"
 
-#define CELL_OVERHEAD 8 /* what a cell counts beside its texts: its timestamp */
+#define CELL_OVERHEAD 8 /* bytes a cell counts besides its texts: its timestamp */
 
 void cli_tally_init(struct cli_tally *t)
 {
@@ -38,7 +38,7 @@ static void digest_text(EVP_MD_CTX *digest, struct slice text)
     INVARIANT(done);
 }
 
-/* Both numbers have their most significant byte first. */
+/* Adds two big-endian numbers. */
 static void add_sum(uint8_t to[CLI_CONTENT_BYTES], const uint8_t from[CLI_CONTENT_BYTES])
 {
     unsigned carry = 0;

@@ -31,14 +31,14 @@ void cli_crew_init(struct cli_crew *crew)
 
 void cli_crew_fini(struct cli_crew *crew)
 {
-    (void)pthread_cond_destroy(&crew->ended); /* nobody waits */
-    (void)pthread_mutex_destroy(&crew->lock); /* nobody holds it */
+    (void)pthread_cond_destroy(&crew->ended); /* no thread waits */
+    (void)pthread_mutex_destroy(&crew->lock); /* no thread holds it */
 }
 
 static void note_end(struct cli_crew *crew, enum cli_exit e)
 {
     pthread_mutex_lock(&crew->lock);
-    /* The others are broken off because of the first; what they say then is no news. */
+    /* The first failure aborts the other threads; their results are then irrelevant. */
     if (e != CLI_OK && crew->result == CLI_OK)
         crew->result = e;
     if (e != CLI_OK)
@@ -64,7 +64,7 @@ static void wait_a_little(struct cli_crew *crew)
         until.tv_sec++;
         until.tv_nsec -= 1000000000L;
     }
-    (void)pthread_cond_timedwait(&crew->ended, &crew->lock, &until); /* ETIMEDOUT is as good */
+    (void)pthread_cond_timedwait(&crew->ended, &crew->lock, &until); /* ETIMEDOUT is expected */
 }
 
 static void start_hands(struct cli_crew *crew, struct hand *hands, void *const members[])
@@ -100,6 +100,6 @@ enum cli_exit cli_crew_run(struct cli_crew *crew, enum cli_exit (*work)(void *me
     }
     pthread_mutex_unlock(&crew->lock);
     for (size_t i = 0; i < CLI_TRANSFER_STREAMS; i++)
-        (void)pthread_join(hands[i].thread, NULL); /* it is at its end */
+        (void)pthread_join(hands[i].thread, NULL); /* the thread is ending */
     return cli_interrupted() ? CLI_INTERRUPTED : crew->result;
 }

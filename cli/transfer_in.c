@@ -1,8 +1,8 @@
 /*
  * cli/transfer_in.c - reading a file of an export; see transfer_file.h.
  *
- * Bytes are unpacked a piece at a time into `bytes`, which holds at most one unfinished record and
- * one piece. A frame of zstd that is cut off, or whose checksum is wrong, is a damaged file.
+ * Bytes are decompressed a piece at a time into `bytes`, which holds at most one incomplete record
+ * and one piece. A truncated zstd frame, or one with a wrong checksum, means a damaged file.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -40,7 +40,7 @@ static enum cli_exit open_regular(int dir_fd, const char *table, const char *nam
         e = cli_fail(CLI_CHECK_FAILED, "cannot open %s/%s: %s", table, name, strerror(errno));
     else if (!S_ISREG(st.st_mode))
         e = cli_fail(CLI_CHECK_FAILED, "%s/%s is not a regular file", table, name);
-    (void)close(table_fd); /* it was only looked into */
+    (void)close(table_fd); /* it was only read */
     if (e != CLI_OK && fd >= 0)
         (void)close(fd); /* nothing was read */
     if (e == CLI_OK)
@@ -86,7 +86,7 @@ static ssize_t read_piece(int fd, uint8_t *to)
     return n;
 }
 
-/* More of the file as it lies there. */
+/* Reads more of the file's bytes on disk. */
 static enum cli_exit fill_packed(struct cli_in_file *f)
 {
     ssize_t n = read_piece(f->fd, f->packed);
@@ -121,7 +121,7 @@ static void copy(struct cli_in_file *f)
     f->packed_at = f->packed_len;
 }
 
-/* At least one more byte, or ended. */
+/* Reads at least one more byte, or sets ended. */
 static enum cli_exit read_more(struct cli_in_file *f)
 {
     base_buf_consume(&f->bytes, f->taken);
@@ -145,7 +145,7 @@ static enum cli_exit read_more(struct cli_in_file *f)
     return CLI_OK;
 }
 
-/* *out_found false: the file ended between two records. */
+/* Reads the next record; *out_found false: the file ended between two records. */
 static enum cli_exit next_record(struct cli_in_file *f, struct slice *out, bool *out_found)
 {
     size_t len = 0;

@@ -1,4 +1,4 @@
-/* cli/transfer_manifest.c - writing the manifest, and what both ways need; see the header. */
+/* cli/transfer_manifest.c - writes the manifest, and has helpers of reader and writer. */
 #include "cli/transfer_manifest.h"
 
 #include <stdio.h>
@@ -71,7 +71,7 @@ void cli_manifest_add_file(struct cli_manifest_table *t, const struct cli_manife
 /* --- writing ----------------------------------------------------------------------------------
  */
 
-/* Takes value; false latches in *fits. */
+/* Sets a member. Takes value; a failure latches false in *fits. */
 static void set(json_t *object, const char *name, json_t *value, bool *fits)
 {
     *fits = json_object_set_new(object, name, value) == 0 && *fits;

@@ -1,8 +1,8 @@
 /*
- * cli/transfer_manifest_read.c - reading the manifest; see transfer_manifest.h.
+ * cli/transfer_manifest_read.c - reads the manifest; see transfer_manifest.h.
  *
- * A manifest comes from a disk that anybody may have written to. No name in it is used as a path:
- * what it says must be what this program would have written.
+ * A manifest is untrusted input. No name in it is used as a path: each name must equal the name
+ * that this program would have written.
  */
 #include <stdio.h>
 
@@ -69,7 +69,7 @@ static bool is_word(uint8_t c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/* Bigtable's rule; nothing that it allows leaves a directory. */
+/* Reads a table ID by Bigtable's rule; no ID that the rule allows leaves a directory. */
 static bool take_table_id(const json_t *doc, char out[LIM_TABLE_ID + 1])
 {
     struct slice id = text_at(doc, "id");
@@ -84,7 +84,7 @@ static bool take_table_id(const json_t *doc, char out[LIM_TABLE_ID + 1])
     return true;
 }
 
-/* The number in TABLE/NUMBER.ENCODING, if the name is the one that goes with it. */
+/* Reads the number in TABLE/NUMBER.ENCODING, and checks that the name is the one of that number. */
 static bool take_number(const struct cli_manifest *m, const char *table, struct slice name,
                         uint32_t *out)
 {

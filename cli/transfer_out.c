@@ -1,7 +1,7 @@
 /*
- * cli/transfer_out.c - writing a file of an export; see transfer_file.h.
+ * cli/transfer_out.c - writes a file of an export; see transfer_file.h.
  *
- * The compressor has a thread of its own (nbWorkers), so packing does not hold up the connection.
+ * The compressor has its own thread (nbWorkers), so compression does not delay the connection.
  * Order on the disk: contents, fsync, rename, fsync of the directory; only then does a manifest
  * name the file.
  */
@@ -55,7 +55,7 @@ static enum cli_exit fail(const struct cli_out_file *f)
 static void release(struct cli_out_file *f)
 {
     if (f->fd >= 0)
-        (void)close(f->fd);         /* whoever cared for the contents synced them */
+        (void)close(f->fd);         /* complete contents were synced */
     (void)ZSTD_freeCCtx(f->packer); /* cannot fail */
     EVP_MD_CTX_free(f->digest);
     base_free(f->packed);
@@ -84,7 +84,7 @@ enum cli_exit cli_out_file_open(struct cli_out_file *f, int dir_fd, const char *
     INVARIANT(f->packer != NULL);
     (void)ZSTD_CCtx_setParameter(f->packer, ZSTD_c_compressionLevel, PACK_LEVEL);
     (void)ZSTD_CCtx_setParameter(f->packer, ZSTD_c_checksumFlag, 1);
-    /* A library without threads says no, and packs in this one. */
+    /* A library without threads refuses this, and compresses in the calling thread. */
     (void)ZSTD_CCtx_setParameter(f->packer, ZSTD_c_nbWorkers, 1);
     return CLI_OK;
 }
@@ -149,6 +149,6 @@ void cli_out_file_abandon(struct cli_out_file *f)
     if (f->digest == NULL)
         return;
     part_name(f, part);
-    (void)unlinkat(f->dir_fd, part, 0); /* it may stay: nobody takes it for a whole file */
+    (void)unlinkat(f->dir_fd, part, 0); /* it may remain: no reader opens a .part file */
     release(f);
 }

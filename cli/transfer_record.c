@@ -105,7 +105,8 @@ void cli_record_put(struct buf *out, enum cli_encoding encoding, const struct cl
 /* --- the end of a record ------------------------------------------------------------------------
  */
 
-/* One pass: in a text full of quotes the next line feed is far away from each of them. */
+/* Finds the next quote or line feed in one pass; two searches would rescan a text full of
+ * quotes. */
 static const uint8_t *quote_or_feed(const uint8_t *at, size_t len)
 {
     for (const uint8_t *end = at + len; at < end; at++)
@@ -167,7 +168,7 @@ static bool check(const struct cli_cell *cell, const char **why)
     return false;
 }
 
-/* Which column a member is of, COLUMNS for none; *out_b64: its value is in base64. */
+/* Returns the column of a member, COLUMNS for none; *out_b64: the value is in base64. */
 static size_t column_of(struct slice name, bool *out_b64)
 {
     static const struct slice suffix = {(const uint8_t *)"_b64", 4};
@@ -218,7 +219,7 @@ static bool read_ndjson(struct slice record, struct buf *holder, struct cli_cell
     return seen == (1u << (VALUE + 1)) - 1 && cli_pull_ended(&pull);
 }
 
-/* One field and what follows it; quotes that stand for one are undone in holder. */
+/* Reads one field and its separator; doubled quotes are decoded in holder. */
 static bool take_field(struct slice *rest, struct buf *holder, struct slice *out, bool *out_more)
 {
     const uint8_t *end = rest->ptr + rest->len;

@@ -1,8 +1,8 @@
 /*
  * cli/transfer_row.c - see transfer_row.h.
  *
- * The document has four levels, and a function reads each: members of the row, families, columns,
- * cells. Labels and the readings of aggregates say nothing that a copy needs and are passed over.
+ * The document has four levels, and one function reads each: members of the row, families, columns,
+ * cells. Labels and the readings of aggregates are skipped, because a copy does not need them.
  */
 #include "cli/transfer_row.h"
 
@@ -20,7 +20,7 @@ struct reader {
     struct cli_cell cell;
     enum cli_exit (*take)(void *ctx, const struct cli_cell *cell);
     void *ctx;
-    enum cli_exit stop; /* what take returned */
+    enum cli_exit stop; /* the result of take */
 };
 
 static bool take_timestamp(struct reader *r)
@@ -51,7 +51,7 @@ static bool take_member(struct reader *r, struct slice name, bool *out_has_value
     return base_slice_is(name, "label") && cli_pull_text(&r->pull, r->holder, &ignored);
 }
 
-/* The holder shrinks back behind each cell: it holds names and one value. */
+/* Reads a cell, and truncates the holder after it, which holds names and one value. */
 static bool take_cell(struct reader *r)
 {
     size_t held = r->holder->len;
@@ -112,7 +112,7 @@ static bool take_families(struct reader *r)
     return true;
 }
 
-/* The server sends the key first; cells without one are nobody's. */
+/* Reads a row. The server sends the key first; cells before the key are refused. */
 static bool take_row(struct reader *r)
 {
     struct slice name;

@@ -1,8 +1,9 @@
 /*
  * cli/transfer_scan.c - see transfer_scan.h.
  *
- * A broken stream ends with a part of a row, which is thrown away: a row counts when its line feed
- * came. What on_cell heard of a row whose on_row never came cannot be: a line is read when whole.
+ * A broken stream ends with a part of a row, which is discarded: a row is complete when its line
+ * feed has arrived. on_cell never receives cells of a row without a later on_row, because only
+ * complete lines are parsed.
  */
 #include "cli/transfer_scan.h"
 
@@ -79,7 +80,7 @@ void cli_transfer_scan_fini(struct cli_transfer_scan *s)
     memset(s, 0, sizeof *s);
 }
 
-/* {"ranges":[{..}]} */
+/* Appends the body {"ranges":[{..}]}. */
 static bool put_body(struct cli_transfer_scan *s, struct slice start, struct slice end,
                      struct buf *out)
 {
@@ -101,7 +102,7 @@ struct what {
     const char *table;
     struct slice start;
     struct slice end;
-    const json_t *keys; /* not NULL: instead */
+    const json_t *keys; /* if not NULL, replaces the range */
 };
 
 static enum cli_exit try_once(struct cli_transfer_scan *s, const struct what *what)
@@ -133,7 +134,7 @@ static enum cli_exit try_once(struct cli_transfer_scan *s, const struct what *wh
         base_buf_fini(&answer.body);
     }
     if (e == CLI_OK && s->lines.pending.len > 0)
-        e = CLI_UNREACHABLE; /* within a row: the same as a break */
+        e = CLI_UNREACHABLE; /* inside a row: as a broken connection */
     cli_lines_fini(&s->lines);
     base_buf_fini(&body);
     base_buf_fini(&target);

@@ -1,14 +1,14 @@
 /*
  * cli/transfer_write.c - see transfer_write.h.
  *
- * Cells that stand together and have one key become one line:
+ * Adjacent cells with the same key become one line:
  *
  *     {"key":..,"cells":{"$binary":[{"family":..,"qualifier":..,"value":..,"timestamp":..},..]}}
  *
- * which takes any bytes in any order. Where one is an aggregate the line is a list of mutations
- * instead, that remove the cell before they merge its state: a merge done twice would count twice.
- * Cells too large for a line are sent alone, as raw bytes, or over gRPC. Lines wait in a chunk; a
- * chunk that fails with the connection is sent again.
+ * which accepts any bytes in any order. If a cell is an aggregate, the line is a list of mutations
+ * instead, which remove the cell before they merge its state: a repeated merge would count twice.
+ * Cells too large for a line are sent alone, as raw bytes, or over gRPC. Lines are collected in a
+ * chunk; a chunk whose connection breaks is sent again.
  */
 #include "cli/transfer_write.h"
 
@@ -42,17 +42,17 @@ struct cli_writer {
     struct cli_bulk bulk;
     struct cli_chunk chunk;
     struct buf key; /* of the row that is being written */
-    /* The open line, both ways; which one goes is known at its end. */
+    /* The open line in both forms; its end decides which form is sent. */
     struct buf cells;
     struct buf mutations;
     uint64_t line_number; /* of its first cell */
     size_t line_cells;
     bool line_aggregates;
-    bool has_deletes; /* in the chunk */
+    bool has_deletes; /* the chunk has removals of rows */
     struct cli_large_cell large;
     uint64_t failed_lines;
-    bool has_warned; /* of timestamps that look like milliseconds */
-    bool is_full;    /* one was refused for a quota or a full disk */
+    bool has_warned; /* warned of timestamps that look like milliseconds */
+    bool is_full;    /* a line was refused for a quota or a full disk */
 };
 
 /* --- connection and verdicts --------------------------------------------------------------------
@@ -145,7 +145,7 @@ uint64_t cli_writer_line_cells(json_int_t mutations)
 /* --- sending ------------------------------------------------------------------------------------
  */
 
-/* Try again while the connection is what fails. */
+/* Retries while the connection fails. */
 static enum cli_exit insist(struct cli_writer *w,
                             enum cli_exit (*send)(struct cli_writer *w, const void *what),
                             const void *what)
@@ -197,7 +197,7 @@ static void put_bytes(struct buf *out, const char *name, struct slice bytes)
     }
 }
 
-/* What was appended to the chunk from line->begin on is a line. */
+/* Ends the line that was appended to the chunk from line->begin on. */
 static enum cli_exit add_line(struct cli_writer *w, struct cli_line *line)
 {
     struct buf *out = &w->chunk.bytes;
@@ -225,7 +225,7 @@ static enum cli_exit end_line(struct cli_writer *w)
     base_buf_append(out, base_buf_slice(body));
     base_buf_append_text(out, w->line_aggregates ? "]}" : "]}}");
     if (body->error != ERR_OK)
-        out->error = body->error; /* said by add_line */
+        out->error = body->error; /* add_line reports it */
     base_buf_truncate(&w->cells, 0);
     base_buf_truncate(&w->mutations, 0);
     w->line_cells = 0;
@@ -292,7 +292,7 @@ static void add_cell(struct cli_writer *w, const struct cli_cell *cell)
 static void put_segment(struct buf *target, struct slice bytes)
 {
     base_buf_append_byte(target, '/');
-    /* Path segments of dots alone mean something else to clients and proxies. */
+    /* Clients and proxies resolve path segments of dots only. */
     if (base_slice_is(bytes, ".") || base_slice_is(bytes, ".."))
         base_buf_append_text(target, bytes.len == 1 ? "%2E" : "%2E%2E");
     else
@@ -347,7 +347,7 @@ static enum cli_exit begin_row(struct cli_writer *w, struct slice key)
     return e;
 }
 
-/* A cell that does not fit into the open line ends it. */
+/* Appends a cell; first ends the open line if the cell does not fit into it. */
 static enum cli_exit take_cell(struct cli_writer *w, const struct cli_cell *cell, uint64_t number)
 {
     bool is_large = cell->value.len > CLI_TRANSFER_VALUE;
@@ -362,7 +362,7 @@ static enum cli_exit take_cell(struct cli_writer *w, const struct cli_cell *cell
         add_cell(w, cell);
         return CLI_OK;
     }
-    e = w->has_deletes ? flush_chunk(w) : CLI_OK; /* which may be of this row */
+    e = w->has_deletes ? flush_chunk(w) : CLI_OK; /* removals may be of this row */
     bool is_larger = cell->value.len >= CLI_LARGE_CELL_BYTES && w->config.tenant != NULL;
     return e == CLI_OK ? insist(w, is_larger ? send_larger : send_large, cell) : e;
 }

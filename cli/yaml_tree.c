@@ -1,8 +1,8 @@
 /*
- * cli/yaml_tree.c - events of libyaml, put together on a stack of open lists and mappings.
+ * cli/yaml_tree.c - builds a tree from libyaml's events with a stack of open lists and mappings.
  *
- * The library sees one event at a time, so that what is refused is refused before it grows: an
- * alias before it is followed, a level before it is entered.
+ * The parser is driven one event at a time, so that refused syntax cannot grow first: an alias is
+ * refused before it is followed, a level before it is entered.
  */
 #include "cli/yaml_tree.h"
 
@@ -16,7 +16,7 @@
 
 #include "base/banned.h"
 
-#define FEW_KEYS 8 /* compared each with each */
+#define FEW_KEYS 8 /* up to this number, each key is compared with each */
 
 struct level {
     struct cli_yaml_node *node;
@@ -48,7 +48,7 @@ static enum err refuse(struct building *b, const yaml_mark_t *at, enum err e, co
     return base_fail(&b->error->why, e, "%s", why);
 }
 
-/* The reader's errors come with an offset in bytes alone. */
+/* Converts an offset to line and column; libyaml's reader reports offsets in bytes only. */
 static void place_of_offset(struct slice text, size_t offset, struct cli_yaml_error *error)
 {
     size_t end = offset < text.len ? offset : text.len;
@@ -64,7 +64,7 @@ static void place_of_offset(struct slice text, size_t offset, struct cli_yaml_er
     error->column = place(end - begin);
 }
 
-/* A tab stands in front of anything else on the line: the usual reason of a strange complaint. */
+/* Returns whether a tab precedes other text on the line, the usual cause of an obscure error. */
 static bool is_tabbed(struct slice text, size_t line)
 {
     const uint8_t *at = text.ptr;
@@ -111,7 +111,7 @@ static int compare_keys(const void *a, const void *b)
     return x->column < y->column ? -1 : x->column > y->column ? 1 : 0;
 }
 
-/* The first key, in the file's order, that stands there already; NULL: none. */
+/* Returns the first duplicate key in the file's order; NULL: none. */
 static struct cli_yaml_node *second_of_a_kind(struct cli_yaml_node **keys, size_t count)
 {
     struct cli_yaml_node *found = NULL;
@@ -155,7 +155,7 @@ static bool is_key(const struct building *b)
            b->open[b->depth - 1].count % 2 == 0;
 }
 
-/* A node of the file, hung in where it belongs. */
+/* Adds a node of the file at its place in the tree. */
 static enum err add(struct building *b, const yaml_event_t *event, enum cli_yaml_kind kind,
                     struct cli_yaml_node **out)
 {
