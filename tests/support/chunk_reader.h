@@ -1,14 +1,14 @@
 /*
- * tests/support/chunk_reader.h - what a strict client makes of the messages of ReadRows.
+ * tests/support/chunk_reader.h - a strict parser of the messages of ReadRows.
  *
- * Does:     take framed ReadRowsResponse messages, check every rule of CellChunks, and write down
- *           the rows that were committed, in a form that tests can compare.
- * Owns:     what it has read.
+ * Does:     parse framed ReadRowsResponse messages, check every rule of CellChunks, and store the
+ *           committed rows in a form that tests can compare.
+ * Owns:     the rows it has read.
  * May use:  base/, protobuf-c.
- * Knows no: how the server makes messages.
+ * Knows no: how the server builds messages.
  * Threads:  one.
  * Blocks:   no.
- * Fails by: r->error, the first broken rule; nothing is taken after it.
+ * Fails by: r->error, the first broken rule; later input is ignored.
  * Limits:   CHUNK_ROWS_MAX of rows.
  * Promises: 1. Equal rows are equal bytes in r->rows, different ones are not.
  */
@@ -23,10 +23,10 @@
 #define CHUNK_ROWS_MAX (1024 * MIB)
 
 struct chunk_reader {
-    bool reversed; /* set by the test: row keys fall */
+    bool reversed; /* set by the test: row keys decrease */
     const char *error;
 
-    struct buf rows; /* committed ones, then what is known of the row under way */
+    struct buf rows; /* committed rows, then the part of the open row so far */
     size_t committed;
     uint64_t row_count;
     uint64_t reset_count;
@@ -38,10 +38,10 @@ struct chunk_reader {
     int64_t rows_seen, rows_returned, cells_seen, cells_returned;
 
     bool in_row;
-    bool in_cell;       /* more chunks of it must come */
-    bool has_column;    /* of the row under way */
-    struct buf row_key; /* of the row under way */
-    struct buf bound;   /* keys to come are beyond this one */
+    bool in_cell;       /* more chunks of the cell must follow */
+    bool has_column;    /* of the open row */
+    struct buf row_key; /* of the open row */
+    struct buf bound;   /* later keys must be after this one */
     bool has_bound;
     struct buf family;
     struct buf qualifier;
@@ -53,14 +53,14 @@ struct chunk_reader {
 
 void chunk_reader_init(struct chunk_reader *r);
 void chunk_reader_fini(struct chunk_reader *r);
-/* Whole messages from the front of bytes; how many bytes they were. */
+/* Parses the complete messages at the start of framed; returns their length in bytes. */
 size_t chunk_reader_feed(struct chunk_reader *r, struct slice framed);
-/* One message, without its frame. */
+/* Parses one message, without its frame. */
 void chunk_reader_message(struct chunk_reader *r, struct slice bytes);
-/* The stream ended well: NULL, or what is wrong. */
+/* Checks that the stream may end here; returns NULL, or the error. */
 const char *chunk_reader_end(struct chunk_reader *r);
 
-/* The same form, for what is expected. */
+/* Append expected rows in the form of r->rows. */
 void chunk_rows_begin(struct buf *rows, struct slice row_key);
 void chunk_rows_cell(struct buf *rows, struct slice family, struct slice qualifier,
                      int64_t timestamp_us, struct slice value, struct slice label);

@@ -1,8 +1,8 @@
 /*
- * tests/support/copies.h - a filter that gives every cell many times.
+ * tests/support/copies.h - a filter that emits every cell many times.
  *
- * Does:     make an interleave of that many filters that pass everything, so that a cell of a few
- *           megabytes is a row of hundreds.
+ * Does:     create an interleave of count filters that pass everything, so that a cell of a few
+ *           megabytes becomes a row of hundreds of megabytes.
  * Owns:     what it points to; one at a time.
  * May use:  protobuf-c, libcheck.
  * Knows no: rows.

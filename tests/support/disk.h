@@ -1,7 +1,7 @@
 /*
- * tests/support/disk.h - the disk of one server, which can be full, read-only or failing.
+ * tests/support/disk.h - one server's simulated disk, which can be full, read-only or failing.
  *
- * Does:     put tests/faults/disk_fault.c in front of a server's libc, and tell it what fails.
+ * Does:     preload tests/faults/disk_fault.c before a server's libc, and configure its failures.
  * Owns:     the mapped file in the server's root.
  * May use:  tests/faults/disk_fault.h, tests/support/server.h, libcheck.
  * Knows no: databases.
@@ -9,7 +9,7 @@
  * Blocks:   no.
  * Fails by: ck_abort_msg.
  * Limits:   one failure at a time.
- * Promises: 1. Only what lies under the directory given at init ever fails.
+ * Promises: 1. Only files under the directory passed to init ever fail.
  */
 #ifndef TESTS_SUPPORT_DISK_H
 #define TESTS_SUPPORT_DISK_H
@@ -23,44 +23,44 @@ struct disk {
     struct disk_fault *fault;
     char names[3][2 * PROCESS_PATH];
     const char *env[4]; /* for server_start and process_run */
-    uint64_t holds;     /* disk_hold_sync so far */
+    uint64_t holds;     /* number of disk_hold_sync calls so far */
 };
 
-/* under: such as the server's data directory. */
+/* Initializes d. under: the affected directory, such as the server's data directory. */
 void disk_init(struct disk *d, const struct server *s, const char *under);
 void disk_fini(struct disk *d);
 
-/* From the call behind `after` on, the calls named by the mask, on files whose path contains
- * `only` ("": all), fail with error. */
+/* Makes the calls in the mask, on files whose path contains `only` ("": all), fail with error; the
+ * first `after` calls succeed. */
 void disk_fail(struct disk *d, uint32_t calls, int error, const char *only, uint64_t after);
-/* The same for one call only; then the disk is well again. */
+/* Does the same for one call only; later calls succeed. */
 void disk_fail_once(struct disk *d, uint32_t calls, int error, const char *only, uint64_t after);
-/* The process that makes the call behind `after` of those is killed before it makes it. */
+/* Kills the process that makes the next such call after the first `after`, before the call. */
 void disk_kill(struct disk *d, uint32_t calls, const char *only, uint64_t after);
-/* Calls that the last of the above were about, since then. */
+/* Returns the number of calls that matched the last of the above, since it was set. */
 uint64_t disk_seen(const struct disk *d);
-/* So much is free now, on a disk of this size; what is written from now on takes of it. */
+/* Leaves free_bytes of free space on a disk of the current size; later writes consume it. */
 void disk_leave_free(struct disk *d, uint64_t free_bytes);
 void disk_read_only(struct disk *d);
-/* Only new files fail. */
+/* Makes only the creation of files fail. */
 void disk_no_inodes(struct disk *d);
-/* Nothing fails; what is made durable takes so much longer. */
+/* Delays every sync by sync_ms; nothing fails. */
 void disk_slow(struct disk *d, uint32_t sync_ms);
-/* From the sync behind `after` on, those of files whose path contains `only` ("": all) wait until
- * disk_let_go, or disk_heal, and then succeed. A process with a held sync can only be killed. */
+/* Blocks syncs of files whose path contains `only` ("": all), after the first `after`, until
+ * disk_let_go or disk_heal; then they succeed. A process with a held sync can only be killed. */
 void disk_hold_sync(struct disk *d, const char *only, uint64_t after);
-/* Waits until a sync is held back. */
+/* Waits until a sync is held. */
 void disk_await_held(struct disk *d);
 void disk_let_go(struct disk *d);
-/* The server that runs goes on answering until it is let end, whatever becomes of its engine. To be
- * called before the disk fails; afterwards it may be too late. */
+/* Keeps the running server answering until disk_let_end, even if its engine fails. Must be called
+ * before the disk fails; afterwards it may be too late. */
 void disk_hold_end(struct disk *d);
 void disk_let_end(struct disk *d);
-/* All is well; an end that is held back still is. */
+/* Removes all failures; a held end remains held. */
 void disk_heal(struct disk *d);
-/* Calls that failed since the last of the above. */
+/* Returns the number of calls that failed since the last of the above. */
 uint64_t disk_failed(const struct disk *d);
-/* Blocks of all files there. */
+/* Returns the size of the blocks of all files there. */
 uint64_t disk_used(const struct disk *d);
 
 #endif

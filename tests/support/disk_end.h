@@ -1,19 +1,19 @@
 /*
- * tests/support/disk_end.h - what a server whose storage engine failed says, and how it ends.
+ * tests/support/disk_end.h - checks a server whose storage engine failed, and its exit code.
  *
- * Does:     look at a server that is held back at its end (disk_hold_end): at /readyz, /metrics, a
- *           write and a read; let it end, and say how it did.
+ * Does:     check a server whose end is held (disk_hold_end): /readyz, /metrics, a write and a
+ *           read; let it end, and return its exit code.
  * Owns:     nothing.
  * May use:  tests/support/, libcheck.
- * Knows no: what failed.
+ * Knows no: the cause of the failure.
  * Threads:  one.
  * Blocks:   until the server has ended.
  * Fails by: ck_abort_msg.
  * Limits:   none.
- * Promises: 1. Nothing depends on when it is asked: all of it was looked at, or RocksDB ended the
- *              process by an assertion of its own, which the log must say.
- *           2. A server that has not failed yet is waited for; one that ends in any other way than
- *              these two fails the test.
+ * Promises: 1. The result does not depend on timing: either every check was made, or RocksDB ended
+ *              the process by an assertion of its own, which must be in the log.
+ *           2. The call waits for a server that has not failed yet; any other end of the server
+ *              than these two fails the test.
  */
 #ifndef TESTS_SUPPORT_DISK_END_H
 #define TESTS_SUPPORT_DISK_END_H
@@ -24,10 +24,10 @@
 #define ENGINE_FAILED 3
 #define ABORTED       134 /* Debian's RocksDB asserts when a file fails twice */
 
-/* state: "full", "read_only" or "failed". The world has a table "devices". Returns the exit code:
- * ENGINE_FAILED or ABORTED. */
+/* Checks the server and lets it end. state: "full", "read_only" or "failed". The world has a table
+ * "devices". Returns the exit code: ENGINE_FAILED or ABORTED. */
 int disk_end_expect(struct disk *d, struct server *s, struct world *w, const char *state);
-/* Of a server that has ended with that code: it may have been RocksDB that asserted. */
+/* Checks the log of a server that ended with that code, in case RocksDB asserted. */
 void disk_end_check(const struct server *s, int code);
 
 #endif

@@ -1,16 +1,16 @@
 /*
  * tests/support/edge_h2.h - an HTTP/2 client for the edge that can also misbehave.
  *
- * Does:     open requests, move bytes both ways, keep status, body and end of each stream; send raw
- *           frames that no honest client would.
+ * Does:     open requests, transfer bytes both ways, store status, body and end of each stream;
+ *           send raw frames that no correct client would.
  * Owns:     its connection and session.
  * May use:  tests/support/edge.h, nghttp2, libcheck.
  * Knows no: routes.
  * Threads:  one.
  * Blocks:   up to the timeouts given; h2_await* up to process_await_ms().
- * Fails by: ck_abort_msg when nghttp2 refuses what the test asks for.
+ * Fails by: ck_abort_msg when nghttp2 refuses a call of the test.
  * Limits:   H2_STREAMS requests at a time.
- * Promises: 1. Response body bytes are consumed, and window given, inside h2_run and h2_await*.
+ * Promises: 1. h2_run and h2_await* consume body bytes of responses, and send window updates.
  */
 #ifndef TESTS_SUPPORT_EDGE_H2_H
 #define TESTS_SUPPORT_EDGE_H2_H
@@ -24,8 +24,8 @@
 struct h2_stream {
     int32_t id;
     int status;
-    struct buf body;   /* at most keep bytes */
-    size_t body_bytes; /* all of it */
+    struct buf body;   /* the first 64 KiB at most */
+    size_t body_bytes; /* length of the whole body */
     bool has_trailer;
     bool is_closed;
     uint32_t error;
@@ -46,31 +46,32 @@ struct h2 {
 };
 
 void h2_open(struct h2 *h, const struct edge *e);
-/* False when the server ended the handshake; then there is nothing to close. */
+/* Opens a connection; returns false, with nothing to close, when the server ended the handshake. */
 bool h2_try_open(struct h2 *h, const struct edge *e);
 void h2_close(struct h2 *h);
-/* Drop what is known of past requests. */
+/* Drops the state of past requests. */
 void h2_forget(struct h2 *h);
 
-/* path as given; upload bytes follow ('u'); endless: the request is never ended. */
+/* Sends a request with an unchanged path; `upload` bytes ('u') follow; endless: it never ends. */
 struct h2_stream *h2_request(struct h2 *h, const char *method, const char *path, size_t upload,
                              bool endless);
-/* Any header fields; no body. */
+/* Sends a request with any header fields and no body. */
 struct h2_stream *h2_submit(struct h2 *h, const nghttp2_nv *nv, size_t count);
 nghttp2_nv h2_nv(const char *name, const char *value);
 
-/* Moves bytes until all requests are closed, the connection ended, or nothing moved for quiet_ms.
- * True when all are closed. For requests that must not end: h2_await is for those that must. */
+/* Transfers bytes until all requests are closed, the connection ended, or none moved for quiet_ms.
+ * Returns true when all are closed. For requests that must not end; h2_await is for those that
+ * must. */
 bool h2_run(struct h2 *h, int quiet_ms);
-/* Moves bytes until all requests are closed, which must come within process_await_ms(). */
+/* Transfers bytes until all requests are closed, which must happen within process_await_ms(). */
 void h2_await(struct h2 *h);
-/* Moves bytes until GOAWAY or the end of the connection, one of which must come. */
+/* Transfers bytes until GOAWAY or the end of the connection, one of which must arrive. */
 void h2_await_end(struct h2 *h);
-/* Moves bytes until condition(arg) holds, which must come; what: as for process_await. */
+/* Transfers bytes until condition(arg) holds, which must happen; what: as for process_await. */
 void h2_await_that(struct h2 *h, bool (*condition)(void *arg), void *arg, const char *what);
-/* Send what the session has to say, without reading. */
+/* Sends the session's pending output, without reading. */
 void h2_push(struct h2 *h);
-/* A frame as it stands; false when the server does not take it. */
+/* Sends a raw frame; returns false when the server does not accept it. */
 bool h2_frame(struct h2 *h, uint8_t type, uint8_t flags, int32_t stream, struct slice payload);
 
 #endif

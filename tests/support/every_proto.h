@@ -1,16 +1,16 @@
 /*
- * tests/support/every_proto.h - protobuf messages of any type, for tests of what reads them.
+ * tests/support/every_proto.h - protobuf messages of any type, for tests of decoders.
  *
  * Does:     describe a type that has every kind of field; fill a message of any type with random
- *           values; put a message's bytes into a buf.
+ *           values; append a message's bytes to a buf.
  * Owns:     nothing; messages live in the arena.
  * May use:  base/, protobuf-c.
- * Knows no: what reads messages.
+ * Knows no: the decoders.
  * Threads:  one.
  * Blocks:   no.
  * Fails by: a broken invariant when the arena is full.
  * Limits:   EVERY_DEPTH.
- * Promises: 1. Texts are UTF-8 without NUL, as a reader wants them.
+ * Promises: 1. Texts are UTF-8 without NUL, as decoders require.
  */
 #ifndef TESTS_SUPPORT_EVERY_PROTO_H
 #define TESTS_SUPPORT_EVERY_PROTO_H
@@ -49,7 +49,7 @@ struct every {
     union every_value oneof;
 };
 
-/* Messages in it are of the same type. */
+/* Returns the type; its message fields have the same type. */
 const ProtobufCMessageDescriptor *every_type(void);
 
 ProtobufCMessage *every_random(const ProtobufCMessageDescriptor *type, struct arena *arena,

@@ -1,17 +1,17 @@
 /*
- * tests/support/filter_oracle.h - what a filter gives, by the letter of the Bigtable API.
+ * tests/support/filter_oracle.h - the output of a filter, exactly as the Bigtable API specifies it.
  *
- * Does:     evaluate a tree over a row held whole, one list of cells after another; print trees
- *           and rows.
+ * Does:     evaluate a tree over a row in memory, one list of cells after another; print trees and
+ *           rows.
  * Owns:     nothing; outputs are the caller's.
  * May use:  base/, storage/.
  * Knows no: programs, passes, hints.
  * Threads:  one at a time.
  * Blocks:   no.
- * Fails by: aborting when memory is out.
+ * Fails by: aborting when out of memory.
  * Limits:   ORACLE_CELLS per row.
- * Promises: 1. Cells of the output are in the order of the row; copies of one cell in an order of
- *              their own, which the API leaves open (by label, then value).
+ * Promises: 1. Cells of the output are in the order of the row; copies of one cell, whose order the
+ *              API leaves open, by label, then value.
  */
 #ifndef TESTS_SUPPORT_FILTER_ORACLE_H
 #define TESTS_SUPPORT_FILTER_ORACLE_H
@@ -32,7 +32,7 @@ struct oracle_row {
 struct oracle_item {
     struct sto_cell cell;
     size_t position; /* in the row */
-    size_t from;     /* inside the oracle: index in the list that the last filter was given */
+    size_t from;     /* inside the oracle: index in the last filter's input */
 };
 
 struct oracle_list {
@@ -43,11 +43,11 @@ struct oracle_list {
 
 void oracle_list_add(struct oracle_list *list, struct oracle_item item);
 void oracle_list_free(struct oracle_list *list);
-/* Copies of one cell into the order of promise 1. */
+/* Sorts copies of one cell into the order of promise 1. */
 void oracle_list_sort(struct oracle_list *list);
 bool oracle_list_equal(const struct oracle_list *a, const struct oracle_list *b);
 
-/* sampled: the verdict of every row_sample in the tree. */
+/* Evaluates a filter. sampled: the result of every row_sample in the tree. */
 struct oracle_list oracle_evaluate(const struct sto_filter *filter, const struct oracle_row *row,
                                    bool sampled);
 

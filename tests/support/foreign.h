@@ -1,5 +1,5 @@
 /*
- * tests/support/foreign.h - RocksDB databases as other programs leave them.
+ * tests/support/foreign.h - RocksDB databases like those of other programs.
  */
 #ifndef TESTS_SUPPORT_FOREIGN_H
 #define TESTS_SUPPORT_FOREIGN_H
@@ -49,7 +49,7 @@ static inline void foreign_put(struct foreign *f, int cf, const char *key, const
     foreign_put_bytes(f, cf, base_slice_text(key), base_slice_text(value));
 }
 
-/* Into files; what comes later stays in the log. */
+/* Flushes memtables into files; later writes stay in the log. */
 static inline void foreign_flush(struct foreign *f)
 {
     rocksdb_flushoptions_t *options = rocksdb_flushoptions_create();
