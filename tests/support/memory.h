@@ -1,15 +1,15 @@
 /*
- * tests/support/memory.h - how much memory a process has.
+ * tests/support/memory.h - memory use of a process.
  *
- * Does:     read VmRSS of a process; keep the largest of several readings.
+ * Does:     read RssAnon of a process; keep the maximum of several readings.
  * Owns:     nothing.
  * May use:  base/, libcheck.
- * Knows no: whose memory it is.
+ * Knows no: the process's purpose.
  * Threads:  one per struct.
  * Blocks:   for a file of /proc.
  * Fails by: ck_assert.
  * Limits:   none.
- * Promises: 1. Files that were mapped, and shared memory, do not count: only what was allocated.
+ * Promises: 1. Only allocated memory counts; mapped files and shared memory do not.
  */
 #ifndef TESTS_SUPPORT_MEMORY_H
 #define TESTS_SUPPORT_MEMORY_H
@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Bytes of anonymous memory that are resident; pid 0: this process. */
+/* Returns the bytes of resident anonymous memory; pid 0: this process. */
 uint64_t memory_of(pid_t pid);
 
 struct memory_watch {
@@ -28,7 +28,7 @@ struct memory_watch {
 
 void memory_watch_begin(struct memory_watch *w, pid_t pid);
 void memory_watch_look(struct memory_watch *w);
-/* How much more than at the beginning it was at most. */
+/* Returns the largest growth since the start, in bytes. */
 uint64_t memory_watch_growth(const struct memory_watch *w);
 
 #endif

@@ -1,9 +1,8 @@
 /*
- * tests/support/model_draw.h - what random operations are made of: awkward keys, cells, bodies,
- * ranges.
+ * tests/support/model_draw.h - parts of random operations: awkward keys, cells, bodies, ranges.
  *
- * Does:     draw numbers, bytes, cells and ranges from one seed; put a cell into the body of a row;
- *           walk the model over a range.
+ * Does:     draw numbers, bytes, cells and ranges from one seed; add a cell to the body of a row;
+ *           iterate the model over a range.
  * Owns:     the state of the draw.
  * May use:  base/, jansson, tests/support/.
  * Knows no: routes, answers.
@@ -11,7 +10,7 @@
  * Blocks:   no.
  * Fails by: ck_abort_msg.
  * Limits:   keys and qualifiers of 16 bytes, values of 4096.
- * Promises: 1. The same seed draws the same.
+ * Promises: 1. Equal seeds draw equal values.
  */
 #ifndef TESTS_SUPPORT_MODEL_DRAW_H
 #define TESTS_SUPPORT_MODEL_DRAW_H
@@ -20,8 +19,8 @@
 
 void model_draw_seed(uint64_t seed);
 uint32_t model_below(uint32_t n);
-/* `least` to `most` pieces that are awkward in prefixes, escapes, JSON and URLs; 16 bytes of room.
- */
+/* Draws `least` to `most` pieces that are awkward in prefixes, escapes, JSON and URLs; room has 16
+ * bytes. */
 struct slice model_draw_bytes(uint8_t *room, uint32_t most, uint32_t least);
 
 struct model_drawn {
@@ -37,9 +36,9 @@ struct model_drawn {
 void model_draw(struct model_drawn *d);
 
 bool model_is_member_name(struct slice s);
-/* The value as a body says it, in one of its forms. */
+/* Returns the value in one of the forms that a body allows. */
 json_t *model_value_new(const struct model_drawn *d, bool with_timestamp);
-/* Put one drawn cell into a row body, taking value; false when the column is there already. */
+/* Adds one drawn cell to a row body, and takes value; returns false when the column exists. */
 bool model_body_add(json_t *body, const struct model_table *t, const struct model_drawn *d,
                     json_t *value);
 
@@ -50,9 +49,9 @@ struct model_range {
     uint8_t room[3][16];
     char query[256];
 };
-/* query: its parameters, each behind a "&". */
+/* Draws a range; r->query: its parameters, each after a "&". */
 void model_draw_range(struct model_range *r);
-/* The next visible row of the model inside the range, from cell index *i on; NULL at the end. */
+/* Returns the model's next visible row inside the range, from cell index *i on; NULL at the end. */
 json_t *model_range_next_new(const struct model_table *table, const struct model_range *r,
                              size_t *i);
 

@@ -1,8 +1,7 @@
 /*
- * tests/support/modes.h - who may look into files.
+ * tests/support/modes.h - access permissions of files.
  *
- * Does:     counts files and directories of a tree that others than their owner may do anything
- *           with.
+ * Does:     counts files and directories of a tree that users other than the owner may access.
  * Owns:     nothing after a call.
  * May use:  libcheck.
  * Knows no: servers.
@@ -17,7 +16,7 @@
 
 #include <stddef.h>
 
-/* excepted: names that are not looked at; NULL ends them. */
+/* Counts them. excepted: names to skip; NULL ends the list. */
 size_t modes_open_to_others(const char *dir, const char *const *excepted);
 
 #endif

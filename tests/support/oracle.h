@@ -1,19 +1,18 @@
 /*
- * tests/support/oracle.h - what a table must hold and what a read must give, as plainly as
- * possible.
+ * tests/support/oracle.h - the simplest model of a table's contents and of the results of reads.
  *
- * Does:     keep the stored cells of one table in one sorted array; do mutations to a row, drop,
- *           sweep, count; say what a read gives.
+ * Does:     keep the stored cells of one table in one sorted array; apply mutations to a row, drop,
+ *           sweep, count; compute the result of a read.
  * Owns:     its array of cells.
  * May use:  base/, storage/, tests/support/filter_oracle.h.
  * Knows no: the engine, batches, slices, seeks.
  * Threads:  one per table.
  * Blocks:   no.
- * Fails by: aborting when a test asks for more than it holds.
+ * Fails by: aborting when a test exceeds a limit.
  * Limits:   ORACLE_KEY, ORACLE_QUALIFIER, ORACLE_VALUE.
  * Promises: 1. Linear, obvious code: a rule of garbage collection is its tree, not its terms; a
- *              filter is a function of lists. 2. Nothing of the engine is used but the bytes of
- *              distinct counts and regular expressions.
+ *              filter is a function of lists. 2. Of the engine, only the encoding of distinct
+ *              counts and regular expressions are used.
  */
 #ifndef TESTS_SUPPORT_ORACLE_H
 #define TESTS_SUPPORT_ORACLE_H
@@ -38,8 +37,8 @@ struct oracle_cell {
     int64_t timestamp_us;
 };
 
-/* By row key, family number, qualifier, newest first. Cells of removed families stay until a sweep
- * or a drop takes them. All zero: empty. */
+/* Sorted by row key, family number, qualifier, newest first. Cells of removed families remain until
+ * a sweep or a drop removes them. All zero: empty. */
 struct oracle_table {
     struct oracle_cell *cells;
     size_t count;
@@ -63,31 +62,31 @@ void oracle_fini(struct oracle_table *t);
 
 /* --- one row ---------------------------------------------------------------------------------- */
 
-/* A row taken out, to be changed aside and put back whole or not at all. */
+/* Copy a row, to be changed separately, and replace the row by the changed copy, or not. */
 void oracle_row_copy(const struct oracle_table *from, struct slice key, struct oracle_table *out);
 void oracle_row_replace(struct oracle_table *t, struct slice key, const struct oracle_table *row);
-/* Families and their rules are those of the schema; now_us is the clock of the commit. Returns what
- * the engine must answer; a failed mutation leaves the row half changed. */
+/* Applies a mutation with the schema's families and rules; now_us is the commit's clock. Returns
+ * the result that the engine must return; a failed mutation leaves the row partly changed. */
 enum err oracle_mutate(struct oracle_table *row, const struct sto_schema *schema, struct slice key,
                        const struct sto_mutation *m, int64_t now_us);
-/* The newest cell of a column that a read shows, or NULL. */
+/* Returns the newest cell of a column that a read shows, or NULL. */
 const struct oracle_cell *oracle_newest(const struct oracle_table *t,
                                         const struct sto_schema *schema, struct slice key,
                                         uint16_t family, struct slice qualifier, int64_t now_us);
-/* The cells of the row that a read shows. They point into the table. */
+/* Outputs the cells of the row that a read shows. They point into the table. */
 void oracle_row_visible(const struct oracle_table *t, const struct sto_schema *schema,
                         struct slice key, int64_t now_us, struct oracle_row *out);
 
 /* --- the table -------------------------------------------------------------------------------- */
 
 struct sto_usage oracle_usage(const struct oracle_table *t);
-/* family 0: whole rows. */
+/* Drops a family of a range of rows; family 0: whole rows. */
 void oracle_drop(struct oracle_table *t, struct sto_row_range range, uint16_t family);
-/* Everything that no read of this schema shows. */
+/* Removes all cells that no read with this schema shows. */
 void oracle_sweep(struct oracle_table *t, const struct sto_schema *schema, int64_t now_us);
 
-/* What a read gives, into sink; filter: as the tree it was compiled from, NULL for none. Returns
- * the number of rows given. */
+/* Emits the result of a read into sink; filter: the uncompiled tree, NULL for none. Returns the
+ * number of rows emitted. */
 uint64_t oracle_read(const struct oracle_table *t, const struct sto_schema *schema,
                      const struct sto_read_spec *spec, const struct sto_filter *filter,
                      int64_t now_us, struct sto_row_sink *sink);

@@ -1,15 +1,15 @@
 /*
- * tests/support/process.h - programs run by a test, and directories that go away with it.
+ * tests/support/process.h - programs run by a test, and directories that are removed with the test.
  *
- * Does:     find the built programs; start one with its output caught; run one to its end; make a
+ * Does:     find the built programs; start one with captured output; run one to its end; create a
  *           temporary directory that is removed even when the test is killed.
  * Owns:     temporary directories, through a keeper process that waits for the test to end.
  * May use:  base/, libcheck.
  * Knows no: Bigtent's flags.
  * Threads:  call from the main thread of a test.
- * Blocks:   process_run until the program ends or its time is over.
+ * Blocks:   process_run until the program ends or times out.
  * Fails by: ck_abort_msg.
- * Limits:   64 KiB of caught output.
+ * Limits:   64 KiB of captured output.
  * Promises: 1. A program started here dies with the test (PR_SET_PDEATHSIG).
  *           2. Only process ids of our own children are ever signalled.
  */
@@ -23,25 +23,26 @@
 #define PROCESS_PATH 512
 #define PROCESS_ARGS 32
 
-/* Path of a program beside the test binary; BIGTENT_BIN_DIR in the environment overrides. */
+/* Outputs the path of a program beside the test binary, or in BIGTENT_BIN_DIR if that is set. */
 void process_program(const char *name, char out[PROCESS_PATH]);
 
-/* A fresh directory under TMPDIR or /tmp. The keeper removes it when the last holder of the
- * returned descriptor is gone; close the descriptor to have it removed now. */
+/* Creates a directory under TMPDIR or /tmp. The keeper removes it when the last process that holds
+ * the returned descriptor has ended; close the descriptor to remove the directory now. */
 int process_temp_dir(char out[PROCESS_PATH]);
-/* Remove the directory now, closing the keeper's descriptor. */
+/* Removes the directory now, and closes the keeper's descriptor. */
 void process_temp_dir_remove(const char *path, int keeper_fd);
 
-/* For the runner, before any test: a directory that all tests of this program share. It is removed
- * when the program and all its tests have ended. */
+/* Creates a directory that all tests of this program share; the runner calls it before any test. It
+ * is removed when the program and all its tests have ended. */
 void process_shared_dir_make(void);
 const char *process_shared_dir(void);
 
-/* argv and environment additions ("NAME=value") end with NULL; env may be NULL. stdout goes to
- * *out_stdout_fd, or to the log when that is NULL; stderr is appended to the file log_path. */
+/* Starts a program. argv and the additional environment ("NAME=value") end with NULL; env may be
+ * NULL. stdout is connected to *out_stdout_fd, or to the log when that is NULL; stderr is appended
+ * to the file log_path. */
 pid_t process_start(const char *const *argv, const char *const *env, const char *log_path,
                     int *out_stdout_fd);
-/* Wait for our child: true with its wait status, false when it still runs after timeout_ms. */
+/* Waits for a child: true with its wait status, false when it still runs after timeout_ms. */
 bool process_wait(pid_t pid, int timeout_ms, int *out_wait_status);
 
 struct process_result {
@@ -50,26 +51,26 @@ struct process_result {
     size_t output_len;
     char output[65536]; /* stdout and stderr together, NUL-terminated */
 };
-/* Run a program to its end, which must come within process_bound_ms(timeout_ms). */
+/* Runs a program to its end, which must happen within process_bound_ms(timeout_ms). */
 void process_run(const char *const *argv, const char *const *env, int timeout_ms,
                  struct process_result *out);
 
-/* Multiplies every bound of a wait (CK_TIMEOUT_MULTIPLIER, at least 1). */
+/* Returns the factor of every bound of a wait (CK_TIMEOUT_MULTIPLIER, at least 1). */
 int process_patience(void);
-/* How often to repeat what is the same but for chance: `whole` times divided by ROUNDS_DIVISOR,
- * which is larger under sanitizers, at least once. */
+/* Returns the number of repetitions of a randomized check: `whole` divided by ROUNDS_DIVISOR, which
+ * is larger under sanitizers; at least 1. */
 long process_rounds(long whole);
-/* Whether this is a build with a sanitizer, in which memory and time say nothing. */
+/* Returns whether this build has a sanitizer, with which memory and time are meaningless. */
 bool process_sanitized(void);
-/* A decimal number from the environment, or fallback. */
+/* Returns a decimal number from the environment, or fallback. */
 long process_env_number(const char *name, long fallback);
 
 /* Polls until condition(arg) holds: every 5 ms, for at most 60 s x process_patience(); then fails
  * the test, naming `what` it waited for. */
 void process_await(bool (*condition)(void *arg), void *arg, const char *what);
-/* The same bound in milliseconds, for waits that block in poll(). */
+/* Returns the same bound in milliseconds, for waits that block in poll(). */
 int process_await_ms(void);
-/* The bound of something that is known to take up to ms: ms or a minute, whichever is more,
+/* Returns the bound of an operation that is known to take up to ms: the larger of ms and a minute,
  * multiplied by process_patience(). */
 int process_bound_ms(int ms);
 void process_sleep_ms(int ms);

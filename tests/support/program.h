@@ -1,19 +1,19 @@
 /*
  * tests/support/program.h - a random program: operations on tables of several tenants.
  *
- * Does:     draw a program from a seed; turn its operations into what the engine takes; run it in a
- *           process of its own against an engine and the oracle, every answer compared; shrink one
- *           that fails; print it.
- * Owns:     directories it makes, until program_try returns.
+ * Does:     draw a program from a seed; convert its operations to the engine's; run it in a
+ *           separate process against an engine and the oracle, and compare every answer; shrink a
+ *           failing program; print it.
+ * Owns:     directories it creates, until program_try returns.
  * May use:  base/, storage/, tests/support/, tests/storage/fixture.h.
  * Knows no: HTTP, tenancy.
  * Threads:  one.
  * Blocks:   yes.
  * Fails by: a verdict that is not ok.
  * Limits:   the alphabets below.
- * Promises: 1. An operation is a handful of indices into small alphabets, so it can be made simpler
- *              and printed. 2. The same program on the same engine does the same, but for the
- * clock.
+ * Promises: 1. An operation consists of a few indices into small alphabets, so it can be simplified
+ *              and printed. 2. The same program on the same engine has the same effect, except for
+ *              the clock.
  */
 #ifndef TESTS_SUPPORT_PROGRAM_H
 #define TESTS_SUPPORT_PROGRAM_H
@@ -36,17 +36,17 @@ enum {
     PROGRAM_RANGES = 3,
     PROGRAM_TOKENS = 8,
     PROGRAM_FILTER_NODES = 40,
-    PROGRAM_NO_RULES = 255, /* for program_schema: everything that is stored is seen */
+    PROGRAM_NO_RULES = 255, /* for program_schema: all stored cells are visible */
 };
 
 enum program_kind {
     PROGRAM_MUTATE,
     PROGRAM_READ,
-    PROGRAM_DROP,        /* argument 0: the rows that begin with the row's first byte; 1: all */
+    PROGRAM_DROP,        /* argument 0: rows that start with the row's first byte; 1: all */
     PROGRAM_DROP_FAMILY, /* cells of removed families, and of the one at `argument` */
     PROGRAM_SWEEP,
-    PROGRAM_SCHEMA,   /* families: which there are; argument: which rules they have */
-    PROGRAM_REMAKE,   /* the table is removed and made again */
+    PROGRAM_SCHEMA,   /* families: the existing ones; argument: their rules */
+    PROGRAM_REMAKE,   /* the table is removed and recreated */
     PROGRAM_CEILINGS, /* argument: bytes and rows left, 0: no ceiling */
     PROGRAM_GATE,     /* argument: bits of the gate */
     PROGRAM_RECOUNT,
@@ -58,12 +58,12 @@ struct program_mutation {
     uint8_t kind; /* enum sto_mutation_kind */
     uint8_t family;
     uint8_t qualifier;
-    uint8_t time; /* of the cell, or where a range begins */
+    uint8_t time; /* of the cell, or the start of a range */
     uint8_t until;
     uint8_t value;
 };
 
-/* Bytes only, and zero where a kind does not use them: 0 is the simplest. */
+/* Only bytes, and zero if a kind does not use them: 0 is the simplest value. */
 struct program_op {
     uint8_t kind;
     uint8_t tenant;
@@ -73,7 +73,7 @@ struct program_op {
     uint8_t families; /* bits: PROGRAM_SCHEMA, and a read's projection */
     uint8_t filter;   /* 0: none; a predicate, or of a read */
     /* MUTATE */
-    uint8_t joins; /* submitted together with the mutation before it */
+    uint8_t joins; /* submitted together with the previous mutation */
     uint8_t held;  /* the committers wait until the burst was submitted: one batch */
     uint8_t count;
     uint8_t expects; /* 1: must exist; 2: must not exist */
@@ -93,43 +93,44 @@ struct program_op {
     uint8_t to;
     uint8_t since;
     uint8_t until;
-    uint8_t slice; /* the sink is full after so many times 8 bytes; 0: never */
+    uint8_t slice; /* the sink is full after this many times 8 bytes; 0: never */
     uint8_t on_loop;
 };
 
 /* --- drawing and printing -------------------------------------------------------------------- */
 
-/* plain: only what survives a kill whole: no ceilings, gates, changes of schema, reopening. */
+/* Draws a program. plain: only operations that survive a kill: no ceilings, gates, changes of
+ * schema or reopening. */
 void program_draw(struct random *rng, struct program_op *ops, size_t count, bool plain);
-/* Makes it one of two rows with few columns, which are changed, swept and read. */
+/* Restricts the program to two rows with few columns, which are changed, swept and read. */
 void program_heat(struct program_op *ops, size_t count);
 void program_print(FILE *to, const struct program_op *ops, size_t count);
 
-/* --- what an operation means --------------------------------------------------------------------
+/* --- meaning of an operation --------------------------------------------------------------------
  */
 
 struct slice program_row_key(uint8_t index);
 struct slice program_qualifier(uint8_t index);
 struct slice program_family_name(uint8_t index);
-/* base_us: when the program began. Index 0 is STO_TIMESTAMP_SERVER. */
+/* Returns a timestamp. base_us: the program's start. Index 0 is STO_TIMESTAMP_SERVER. */
 int64_t program_time(uint8_t index, int64_t base_us);
-/* The next schema of a table (old NULL: the first), with one ref. */
+/* Returns the next schema of a table (old NULL: the first), with one ref. */
 struct sto_schema *program_schema(const char *table, const struct sto_schema *old, uint8_t families,
                                   uint8_t rules);
-/* A family that the schema does not have has number 0. */
+/* Returns the engine's mutation; a family that the schema does not have gets number 0. */
 struct sto_mutation program_mutation(const struct program_mutation *m,
                                      const struct sto_schema *schema, int64_t base_us);
-/* ranges: room for the row set. */
+/* Outputs the engine's read. ranges: memory for the row set. */
 void program_read(const struct program_op *op, const struct sto_schema *schema, int64_t base_us,
                   struct sto_row_range ranges[PROGRAM_RANGES], struct sto_read_spec *out);
-/* The tree of a filter that is not 0, and its root. */
+/* Builds the tree of a filter, which is not 0, in nodes and returns its root. */
 const struct sto_filter *program_filter(uint8_t filter, int64_t base_us,
                                         struct sto_filter nodes[PROGRAM_FILTER_NODES]);
 
 /* --- running
  * -------------------------------------------------------------------------------------- */
 
-/* What became of a mutation or drop, where a kill does not reach. */
+/* State of a mutation or drop, in memory that survives a kill. */
 enum program_fate { PROGRAM_NOT_YET, PROGRAM_SENT, PROGRAM_ANSWERED, PROGRAM_LOST };
 struct program_record {
     _Atomic uint8_t fate;
@@ -141,28 +142,29 @@ struct program_record {
 /* Shared between the process that runs a program and the one that waits for it. */
 struct program_verdict {
     bool ok;
-    bool invalid; /* no program: an operation that is refused before the engine sees it */
-    size_t at;    /* the operation under way */
+    bool invalid; /* not a program: an operation is refused before it reaches the engine */
+    size_t at;    /* index of the operation in progress */
     int64_t base_us;
     char message[1500];
-    _Atomic bool running;    /* what a kill left is sorted out, the program goes on */
-    unsigned kills;          /* of program_try_killed, that found it at work */
+    _Atomic bool running;    /* recovery after a kill is complete, the program continues */
+    unsigned kills;          /* by program_try_killed, while the program was running */
     uint64_t batches_shared; /* bursts of more than one operation */
     size_t refused;          /* operations, because the disk did not keep up */
 };
 
-/* Programs from now on: whether what tenants store is sealed. */
+/* Sets whether tenants of later programs are encrypted. */
 void program_seal(bool sealed);
-/* Run a program in a new process and a new directory. */
+/* Runs a program in a new process and a new directory. */
 bool program_try(const struct program_op *ops, size_t count, struct program_verdict *out);
-/* The same, but killed `kills` times at random points, continued each time from what the engine
- * kept. */
+/* Runs a program, kills it `kills` times at random points, and continues it each time from the
+ * engine's recovered data. */
 bool program_try_killed(const struct program_op *ops, size_t count, struct random *rng,
                         unsigned kills, struct program_verdict *out);
-/* A smaller program that fails, too; in place. Returns its length. */
+/* Shrinks a failing program in place to a smaller one that also fails. Returns its length. */
 size_t program_shrink(struct program_op *ops, size_t count, struct program_verdict *out);
 
-/* In the child of program_try*, tests/support/program_run.c. Ends the process. */
+/* Runs a program in the child of program_try* (tests/support/program_run.c), and ends the
+ * process. */
 _Noreturn void program_run(const char *dir, const struct program_op *ops, size_t count,
                            struct program_record *records, struct program_verdict *verdict);
 

@@ -1,7 +1,7 @@
 /*
- * tests/support/program_state.h - inside of a running program; for tests/support/program_*.c only.
+ * tests/support/program_state.h - state of a running program; for tests/support/program_*.c only.
  *
- * Does:     hold what the oracle and the engine have in common.
+ * Does:     hold the state that the oracle and the engine share.
  * Owns:     nothing that outlives the process.
  * May use:  base/, storage/, tests/support/.
  * Knows no: how programs are drawn.
@@ -9,7 +9,7 @@
  * Blocks:   as the engine does.
  * Fails by: program_differ, which ends the process.
  * Limits:   PROGRAM_BURST.
- * Promises: 1. What must be is said in program_expect.c, without the engine.
+ * Promises: 1. program_expect.c computes expected results, without the engine.
  */
 #ifndef TESTS_SUPPORT_PROGRAM_STATE_H
 #define TESTS_SUPPORT_PROGRAM_STATE_H
@@ -59,7 +59,7 @@ struct program_state {
     struct program_table tables[PROGRAM_TENANTS][PROGRAM_TABLES];
     struct program_taken tokens[PROGRAM_TENANTS][PROGRAM_TOKENS];
     struct sto_usage used[PROGRAM_TENANTS];
-    struct oracle_table scratch; /* the row as the operation leaves it */
+    struct oracle_table scratch; /* the row after the operation */
 };
 extern struct program_state run;
 
@@ -68,15 +68,15 @@ extern struct program_state run;
 
 _Noreturn void program_differ(const char *format, ...) __attribute__((format(printf, 1, 2)));
 struct program_table *program_table(const struct program_op *p);
-/* Count what the tenant uses from the oracle's tables. */
+/* Recounts the tenant's usage from the oracle's tables. */
 void program_used_again(size_t tenant);
-/* What must come of the operation; the row as it must be is left in run.scratch. */
+/* Returns the operation's expected outcome; stores the expected row in run.scratch. */
 struct program_outcome program_expect(const struct program_op *p, const struct program_live *q,
                                       int64_t now_us);
-/* The row in run.scratch is the row now. */
+/* Replaces the row by the one in run.scratch. */
 void program_commit(const struct program_op *p, const struct program_live *q,
                     const struct program_outcome *o);
-/* A drop or a sweep, in the oracle; end: memory for the range. */
+/* Apply a drop or a sweep to the oracle; end: memory for the range. */
 struct sto_row_range program_drop_range(const struct program_op *p, uint8_t end[LIM_ROW_KEY]);
 void program_drop_expected(const struct program_op *p, struct sto_row_range range);
 
@@ -84,23 +84,23 @@ void program_drop_expected(const struct program_op *p, struct sto_row_range rang
  */
 
 struct fix_sink;
-/* What the engine gives, and how many rows. */
+/* Reads from the engine; *out_rows: the number of rows. */
 enum err program_engine_read(const struct program_table *t, const struct sto_read_spec *spec,
                              size_t slice, bool on_loop, struct fix_sink *sink, uint64_t *out_rows);
 void program_live_make(const struct program_op *p, struct program_live *q);
 void program_live_fini(struct program_live *q);
-/* Send it, and wait for every answer. */
+/* Sends the mutation, and waits for every answer. */
 void program_send(struct program_live *q, size_t index);
-/* The engine answered: so must the oracle. */
+/* Compares the engine's answer with the oracle's. */
 void program_mutate_check(size_t index, const struct program_live *q);
-/* How many mutations from here go together. */
+/* Returns the number of mutations from here on that are submitted together. */
 size_t program_burst_length(size_t first);
 void program_compare_all(void);
 
 /* --- program_resume.c ----------------------------------------------------------------------------
  */
 
-/* Bring the oracle up after a kill; returns where to go on. */
+/* Updates the oracle after a kill; returns the index at which to continue. */
 size_t program_catch_up(size_t stopped_at);
 
 #endif

@@ -4,12 +4,12 @@
  * Does:     splitmix64 from a seed; numbers below a bound.
  * Owns:     nothing.
  * May use:  nothing.
- * Knows no: what they are for.
+ * Knows no: the use of the numbers.
  * Threads:  one per struct.
  * Blocks:   no.
  * Fails by: does not fail.
  * Limits:   not for secrets.
- * Promises: 1. The same seed gives the same numbers.
+ * Promises: 1. Equal seeds return equal numbers.
  */
 #ifndef TESTS_SUPPORT_RANDOM_H
 #define TESTS_SUPPORT_RANDOM_H
@@ -28,7 +28,7 @@ static inline uint64_t random_next(struct random *r)
     return z ^ (z >> 31);
 }
 
-/* 0..bound-1; bound must not be 0. */
+/* Returns a number from 0 to bound - 1; bound must not be 0. */
 static inline uint32_t random_below(struct random *r, uint32_t bound)
 {
     return (uint32_t)((random_next(r) >> 32) * bound >> 32);

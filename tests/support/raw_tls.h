@@ -1,8 +1,8 @@
 /*
- * tests/support/raw_tls.h - a TLS connection that says exactly the bytes it is given.
+ * tests/support/raw_tls.h - a TLS connection that sends exactly the given bytes.
  *
  * Does:     connect with a chosen ALPN protocol, or in plaintext to the emulator's endpoint; send
- *           bytes, read until an answer, a close or the end of patience.
+ *           bytes, read until an answer, a close or a timeout.
  * Owns:     the connection.
  * May use:  base/, OpenSSL, tests/support/server.h, libcheck.
  * Knows no: HTTP beyond the status line.
@@ -28,27 +28,28 @@ struct raw_tls {
     struct buf in;
 };
 
-/* alpn: "http/1.1", "h2" or NULL for none. */
+/* Opens a connection. alpn: "http/1.1", "h2" or NULL for none. */
 void raw_open(struct raw_tls *r, const struct server *s, const char *alpn);
-/* The same from an address of this machine, such as 127.0.0.2. */
+/* Opens a connection from an address of this machine, such as 127.0.0.2. */
 void raw_open_from(struct raw_tls *r, const struct server *s, const char *alpn, const char *source);
-/* Without TLS, to s->plain_port. */
+/* Opens a connection without TLS to s->plain_port. */
 void raw_open_plain(struct raw_tls *r, const struct server *s);
 void raw_close(struct raw_tls *r);
-/* False when the server has closed already. */
+/* Sends bytes; returns false when the server has closed already. */
 bool raw_send(struct raw_tls *r, struct slice bytes);
-/* One read into `in`; false when nothing came in time or the connection is closed. */
+/* Reads once into `in`; returns false when nothing arrived in time or the connection is closed. */
 bool raw_read_some(struct raw_tls *r, int timeout_ms);
-/* The same when input must come: fails the test when neither input nor a close comes within
- * process_await_ms(), naming `what` it waited for; false when the connection is closed. */
+/* Reads input that must arrive: fails the test when neither input nor a close arrives within
+ * process_await_ms(), naming `what` it waited for; returns false when the connection is closed. */
 bool raw_await_some(struct raw_tls *r, const char *what);
-/* Wait until that many bytes, TLS records and all, are there to be read, and read none; they must
- * come. At most 32 KiB: the socket's buffer is not much larger. */
+/* Waits until that many bytes, including TLS records, are ready to be read, which must happen;
+ * reads none. At most 32 KiB: the socket's buffer is not much larger. */
 void raw_await_unread(const struct raw_tls *r, int bytes);
-/* Read until the connection is closed or nothing came for timeout_ms; true when closed. */
+/* Reads until the connection is closed or nothing arrived for timeout_ms; returns true when
+ * closed. */
 bool raw_read_to_close(struct raw_tls *r, int timeout_ms);
-/* Read until `in` holds a complete response with Content-Length (or a close); the status of the
- * first response, 0 when there is none. Takes it off `in`. */
+/* Reads until `in` holds a complete response with Content-Length (or a close). Consumes the first
+ * response, and returns its status; 0 when there is none. */
 int raw_response(struct raw_tls *r, int timeout_ms);
 
 #endif

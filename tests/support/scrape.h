@@ -1,15 +1,15 @@
 /*
- * tests/support/scrape.h - /metrics, as a test reads it.
+ * tests/support/scrape.h - reads /metrics in tests.
  *
- * Does:     ask for it, find a series, wait until one has a value.
+ * Does:     request it, find a series, wait until a series has a value.
  * Owns:     the last scrape, in static memory.
  * May use:  tests/support/http.h, libcheck.
- * Knows no: which metrics there are.
+ * Knows no: the existing metrics.
  * Threads:  one.
- * Blocks:   for answers; scrape_expect for process_await_ms() at most.
+ * Blocks:   for answers; scrape_expect for at most process_await_ms().
  * Fails by: ck_abort_msg.
  * Limits:   pages of 8 MiB.
- * Promises: 1. A series is found by its whole name with all labels, never by a part of it.
+ * Promises: 1. A series is found by its full name with all labels, never by a part of it.
  */
 #ifndef TESTS_SUPPORT_SCRAPE_H
 #define TESTS_SUPPORT_SCRAPE_H
@@ -18,19 +18,20 @@
 
 #include "tests/support/http.h"
 
-/* With an operator's client. */
+/* Scrapes with an operator's client. */
 void scrape(struct http *op);
-/* False when no answer came, as from a server that may end at any moment. */
+/* Scrapes a server that may end at any moment; returns false when no answer arrived. */
 bool scrape_try(struct http *op);
-/* The last one, as text. */
+/* Returns the last scrape as text. */
 const char *scrape_page(void);
-/* Of a series of the last one; "" when it is not there. In static memory until the next call. */
+/* Returns a series' value in the last scrape, "" when it is missing; in static memory until the
+ * next call. */
 const char *scrape_value(const char *series);
-/* Of the last one; 0 when it is not there. */
+/* Returns a series' number in the last scrape; 0 when it is missing. */
 uint64_t scrape_seen(const char *series);
-/* Of a new one. */
+/* Returns a series' number in a new scrape. */
 uint64_t scrape_number(struct http *op, const char *series);
-/* What counts may come a moment behind an answer: waited for, and then there exactly. */
+/* Waits until the series has exactly the wanted value, because counters may lag behind answers. */
 void scrape_expect(struct http *op, const char *series, uint64_t wanted);
 
 #endif

@@ -1,12 +1,12 @@
 /*
- * tests/support/server.h - a real bigtentd on a data directory of its own.
+ * tests/support/server.h - a real bigtentd with its own data directory.
  *
- * Does:     bigtentd init, serve on a free port, stop, kill -9, start again on the same data.
+ * Does:     bigtentd init, serve on a free port, stop, kill -9, restart on the same data.
  * Owns:     the directory and the process, until server_remove.
  * May use:  base/, tests/support/process.h, libcheck.
  * Knows no: requests.
  * Threads:  one.
- * Blocks:   until the server says where it listens, or has ended.
+ * Blocks:   until the server reports its port, or has ended.
  * Fails by: ck_abort_msg, with the end of the server's log on stderr.
  * Limits:   one server per struct.
  * Promises: 1. server_stop accepts nothing but exit code 0, so a sanitizer's report or an abort
@@ -31,37 +31,37 @@ struct server {
     pid_t pid; /* 0: not running */
     int stdout_fd;
     uint16_t port;
-    uint16_t plain_port;                 /* of --emulator; 0: there is none */
+    uint16_t plain_port;                 /* of --emulator; 0: none */
     const char *options[SERVER_OPTIONS]; /* more arguments of serve; the first NULL ends them */
 };
 
-/* Temporary directory and `bigtentd init`. */
+/* Creates a temporary directory and runs `bigtentd init`. */
 void server_create(struct server *s);
-/* `bigtentd serve --listen 127.0.0.1:0`; env: NULL or "NAME=value"... NULL. Waits until it listens.
- * A port that the options name is tried again while another process has it. */
+/* Starts `bigtentd serve --listen 127.0.0.1:0` and waits until it listens; env: NULL or
+ * "NAME=value"... NULL. Retries a port that the options name while another process has it. */
 void server_start(struct server *s, const char *const *env);
-/* The same without waiting for it to listen: for servers that are about to end. */
+/* Starts the server without waiting until it listens: for servers that are about to end. */
 void server_launch(struct server *s, const char *const *env);
 /* After server_launch: waits until the server listens (true), or has ended (false, with its exit
  * code, or 128 + signal). */
 bool server_up_or_ended(struct server *s, int *out_code);
-/* SIGTERM; must exit with 0. */
+/* Sends SIGTERM; the server must exit with 0. */
 void server_stop(struct server *s);
-/* The same for a server that the runner started: SIGTERM, wait until it has ended and return its
- * exit code, which the kernel keeps until the runner waits for it. */
+/* Stops a server that the runner started: sends SIGTERM, waits until it has ended and returns its
+ * exit code, which the kernel keeps until the runner waits for the server. */
 int server_end_of_runner(const struct server *s);
-/* SIGKILL, as a crash. */
+/* Sends SIGKILL, to simulate a crash. */
 void server_kill(struct server *s);
-/* Wait until it ends by itself, within process_bound_ms(timeout_ms); returns its exit code (128 +
+/* Waits until it exits by itself, within process_bound_ms(timeout_ms); returns its exit code (128 +
  * signal). */
 int server_wait_end(struct server *s, int timeout_ms);
-/* Kill if it runs, remove the directory. */
+/* Kills the server if it runs, and removes the directory. */
 void server_remove(struct server *s);
-/* Memory that it has now. */
+/* Returns the server's current resident memory in KiB. */
 uint64_t server_rss_kib(const struct server *s);
-/* Whether its log has that text anywhere, of earlier starts too. */
+/* Returns whether its log contains the text, also from earlier starts. */
 bool server_log_says(const struct server *s, const char *text);
-/* The end of its log, to stderr. */
+/* Prints the end of its log on stderr. */
 void server_show_log(const struct server *s);
 
 #endif

@@ -1,15 +1,15 @@
 /*
- * tests/support/threads.h - the threads of a process that runs, from outside.
+ * tests/support/threads.h - threads of a running process, seen from outside.
  *
- * Does:     count them by name and by their priority.
+ * Does:     count threads by name and priority.
  * Owns:     nothing.
  * May use:  base/, libcheck.
- * Knows no: what the threads are for.
+ * Knows no: the threads' purpose.
  * Threads:  any.
  * Blocks:   no.
  * Fails by: ck_abort_msg when there is no such process.
  * Limits:   none.
- * Promises: a thread that ends meanwhile is counted or not.
+ * Promises: a thread that ends during the count may or may not be counted.
  */
 #ifndef TESTS_SUPPORT_THREADS_H
 #define TESTS_SUPPORT_THREADS_H
@@ -19,7 +19,7 @@
 #define THREADS_FIRST (-20) /* nice: the highest priority */
 #define THREADS_LAST  19
 
-/* Those whose names begin so, with a nice of from to to, both included. */
+/* Counts threads whose names start with prefix and whose nice is between from and to, inclusive. */
 int threads_count(pid_t pid, const char *prefix, int from, int to);
 
 #endif

@@ -1,16 +1,16 @@
 /*
- * tests/support/world.h - the small world most tests live in: a server, an operator, tenants.
+ * tests/support/world.h - the fixture of most tests: a server, an operator, tenants.
  *
- * Does:     share one server among the tests of a TCase; make a tenant with a key and a table; make
- *           keys, tables, quotas; read usage; wait for jobs.
+ * Does:     share one server among the tests of a TCase; create a tenant with a key and a table;
+ *           create keys, tables, quotas; read usage; wait for jobs.
  * Owns:     the shared server; the clients of a world until world_fini.
  * May use:  tests/support/, libcheck.
- * Knows no: what is being tested.
+ * Knows no: the tests.
  * Threads:  one.
  * Blocks:   for answers.
  * Fails by: ck_abort_msg.
  * Limits:   none.
- * Promises: 1. Every world has a tenant of its own: tests cannot disturb each other.
+ * Promises: 1. Every world has its own tenant: tests cannot disturb each other.
  */
 #ifndef TESTS_SUPPORT_WORLD_H
 #define TESTS_SUPPORT_WORLD_H
@@ -22,9 +22,9 @@
 #define WORLD_ID  64
 #define WORLD_KEY 128
 
-/* One server for all tests of a TCase. Call begin before and end behind the TCase's tests: end adds
- * a test that stops the server and wants exit code 0, so that what a sanitizer finds is a failure.
- */
+/* Share one server among all tests of a TCase. Call begin before and end after the TCase's tests:
+ * end adds a test that stops the server and requires exit code 0, so that a sanitizer's report is a
+ * failure. */
 void world_begin(TCase *tc);
 void world_end(TCase *tc);
 const struct server *world_server(void);
@@ -36,33 +36,34 @@ struct world {
     struct http *http; /* the tenant */
 };
 
-/* A tenant with a full key, and the table "devices" with the families "stats" and "raw", both
- * without gc. version is how both clients speak. */
+/* Creates a tenant with a full key, and the table "devices" with the families "stats" and "raw",
+ * both without gc. version: both clients' version of HTTP. */
 void world_init(struct world *w, enum http_version version);
-/* The same for a given ID on a given server. */
+/* Does the same for a given ID on a given server. */
 void world_init_on(struct world *w, const struct server *s, enum http_version version,
                    const char *tenant);
 void world_fini(struct world *w);
 
-/* A name nobody had before, for tenants. */
+/* Outputs a new unique tenant ID. */
 void world_fresh_id(char out[WORLD_ID]);
 
 /* --- with an operator's client ---------------------------------------------------------------- */
 
 void admin_create_tenant(struct http *op, const char *id);
-/* scopes: JSON list with ' for ", or NULL for all. */
+/* Creates a key. scopes: JSON list with ' for ", or NULL for all. */
 void admin_create_key(struct http *op, const char *tenant, const char *scopes,
                       char out_key[WORLD_KEY], char out_id[WORLD_ID]);
-/* kind: "service" or "operator". */
+/* Creates a key of kind "service" or "operator". */
 void admin_create_global_key(struct http *op, const char *kind, char out_key[WORLD_KEY],
                              char out_id[WORLD_ID]);
 void admin_set_quota(struct http *op, const char *tenant, const char *json);
 /* Starts offboarding and waits until the job is done; its document is the last answer of op. */
 void admin_offboard(struct http *op, const char *tenant);
-/* Waits until a job has ended, and it must be done; the document is the last answer. */
+/* Waits until a job has ended, which must be in the state done; its document is the last answer. */
 void admin_await_job(struct http *op, const char *job);
 
-/* Gets the target until the state at path is none of creating, waiting and running; returns it. */
+/* Requests the target until the state at path is none of creating, waiting and running; returns the
+ * state. */
 const char *admin_await_end(struct http *op, const char *path, const char *target, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -71,14 +72,14 @@ struct usage {
     int64_t rows;
     int64_t cells;
 };
-/* Counters and recount must agree: drift 0 in every number. Returns the counters. */
+/* Recounts; counters and recount must agree, with drift 0 in every number. Returns the counters. */
 struct usage admin_recount(struct http *op, const char *tenant);
 
 /* --- with a tenant's client --------------------------------------------------------------------
  */
 
 struct usage tenant_usage(struct http *h);
-/* One text cell, at the server's time; expects success. */
+/* Writes one text cell at the server's time; expects success. */
 void tenant_put(struct http *h, const char *table, const char *key, const char *family,
                 const char *qualifier, const char *value);
 
