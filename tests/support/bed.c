@@ -1,8 +1,9 @@
 /*
- * tests/support/bed.c - makes the files under the tests' databases, in a child, and copies them.
+ * tests/support/bed.c - creates the initial files of tests' databases in a child process, and
+ * copies them.
  *
  *   the last level    all rows, compacted
- *   a level between   every seventh row again: as many files of level 0 as RocksDB compacts
+ *   a level between   every seventh row again: enough files of level 0 that RocksDB compacts them
  *   level 0           some rows again, and the deletions of the old rows, in two files
  */
 #include "tests/storage/fixture.h"
@@ -22,7 +23,7 @@
 
 enum { TENANTS = 4, ROWS = 4000, OLD_ROWS = 108, BATCH = 400, LEVELS = 16 };
 
-/* In front of the fixture's tenants, between them, and behind them. */
+/* Before, between and after the fixture's tenants. */
 static const char *const bed_names[TENANTS] = {"aa", "ab-1", "abcd", "cc"};
 
 /* --- rows ------------------------------------------------------------------------------------- */
@@ -32,14 +33,14 @@ static void bed_row(char out[24], int i)
     (void)snprintf(out, 24, "row-%05d", i);
 }
 
-/* Among whatever rows a test has. */
+/* Formats the key of an old row, between the rows that tests have. */
 static void bed_old_row(char out[24], int i)
 {
     static const char first[] = "0abcdefghijklmnopqrstuvwxyz";
     (void)snprintf(out, 24, "%c-old-%d", first[i % 27], i / 27);
 }
 
-/* Rows first, first + step, ... below count; with values that do not compress. */
+/* Writes, or deletes, rows first, first + step, ... below count; with incompressible values. */
 static void bed_write(const struct sto_table_scope *scope, void (*row)(char out[24], int i),
                       int first, int step, int count, bool deletes)
 {
@@ -72,12 +73,12 @@ static void bed_write(const struct sto_table_scope *scope, void (*row)(char out[
     }
 }
 
-/* --- what it claims --------------------------------------------------------------------------- */
+/* --- promises --------------------------------------------------------------------------------- */
 
 struct bed_level {
     int files;
     bool is_before[FIX_TENANTS]; /* a file starts before the tenant's rows, */
-    bool is_behind[FIX_TENANTS]; /* and one ends behind them */
+    bool is_behind[FIX_TENANTS]; /* and a file ends after them */
 };
 
 static struct slice bed_key(const char *(*get)(const rocksdb_livefiles_t *, int, size_t *),
@@ -144,7 +145,7 @@ static void bed_check(void)
     ck_assert_uint_gt(bed_filter_bytes(), fix.options.cache_bytes);
 }
 
-/* --- making it -------------------------------------------------------------------------------- */
+/* --- creation --------------------------------------------------------------------------------- */
 
 static void bed_flush(void)
 {
@@ -162,7 +163,7 @@ static void bed_fill(const struct sto_table_scope of[TENANTS], bool has_old_rows
     sto_rdb_range_compact(sto_rdb_engine(fix.engine), RDB_CF_CELLS, SLICE_LIT("a"), SLICE_LIT("z"));
     ck_assert_int_eq(sto_rdb_compactions_check(sto_rdb_engine(fix.engine), NULL), ERR_OK);
     process_await(fix_is_settled, NULL, "the last level of the bed");
-    for (int part = 0; part < 4; part++) { /* as many files as RocksDB compacts */
+    for (int part = 0; part < 4; part++) { /* enough files that RocksDB compacts them */
         for (size_t n = 0; n < TENANTS; n++)
             bed_write(&of[n], bed_row, 7 * part, 28, ROWS, false);
         bed_flush();
@@ -202,7 +203,7 @@ static _Noreturn void bed_make_in(const char *dir, bool has_old_rows)
     _exit(0);
 }
 
-/* A copy: a test may damage its files. */
+/* Copies the files, because a test may damage them. */
 static void bed_copy(const char *from, const char *to)
 {
     DIR *d = opendir(from);
@@ -242,7 +243,7 @@ void bed_lay(const char *dir, enum bed bed)
     (void)snprintf(made, sizeof made, "%s/bed-%d", process_shared_dir(), (int)bed);
     (void)snprintf(making, sizeof making, "%s.new", made);
     if (access(made, F_OK) != 0) {
-        if (access(making, F_OK) == 0) /* of a test that was ended meanwhile */
+        if (access(making, F_OK) == 0) /* left by a test that was killed */
             ck_assert_int_eq(nftw(making, fix_remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
         ck_assert_int_eq(mkdir(making, 0700), 0);
         (void)fflush(NULL);

@@ -1,10 +1,10 @@
 /*
- * tests/support/chunk_reader.c - what a strict client makes of the messages of ReadRows.
+ * tests/support/chunk_reader.c - a strict parser of the messages of ReadRows.
  *
- *   state           what may come
- *   between rows    a chunk with a row key beyond the last one, a family and a qualifier
+ *   state           accepted input
+ *   between rows    a chunk with a row key after the last one, a family and a qualifier
  *   in a row        a chunk of a new cell; reset_row alone; not the end of a message
- *   in a cell       a chunk with a value and nothing new; reset_row alone
+ *   in a cell       a chunk with a value and no new parts; reset_row alone
  */
 #include "tests/support/chunk_reader.h"
 
@@ -16,7 +16,7 @@
 
 typedef Bt__ReadRowsResponse__CellChunk cell_chunk;
 
-/* --- rows, written down ------------------------------------------------------------------------
+/* --- stored rows -------------------------------------------------------------------------------
  */
 
 static void put_number(struct buf *rows, uint64_t number)
@@ -251,7 +251,7 @@ static const char *take_response(struct chunk_reader *r, const Bt__ReadRowsRespo
         r->chunk_count++;
         error = take_chunk(r, m->chunks[i]);
     }
-    if (error == NULL && r->in_row) /* the Go client wants it so */
+    if (error == NULL && r->in_row) /* the Go client requires it */
         error = "a message ends inside a row";
     if (error == NULL && m->last_scanned_row_key.len != 0)
         error = take_scanned(r, bytes_of(m->last_scanned_row_key));

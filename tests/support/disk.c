@@ -1,7 +1,7 @@
 /*
- * tests/support/disk.c - the disk of one server, which can be full, read-only or failing.
+ * tests/support/disk.c - one server's simulated disk, which can be full, read-only or failing.
  *
- * Under AddressSanitizer the library stands in front of the sanitizer's own: it only passes on.
+ * Under AddressSanitizer the library is loaded before the sanitizer's, and passes calls on to it.
  */
 #define _GNU_SOURCE
 #include "tests/support/disk.h"
@@ -99,7 +99,7 @@ uint64_t disk_seen(const struct disk *d)
     return atomic_load(&d->fault->seen);
 }
 
-static uint64_t blocks; /* of the walk under way; nftw has no context */
+static uint64_t blocks; /* of the walk in progress; nftw has no context */
 
 static int add_blocks(const char *path, const struct stat *st, int kind, struct FTW *at)
 {
@@ -114,7 +114,7 @@ uint64_t disk_used(const struct disk *d)
 {
     enum { DESCRIPTORS = 8 };
     blocks = 0;
-    (void)nftw(d->fault->under, add_blocks, DESCRIPTORS, FTW_PHYS); /* files may go meanwhile */
+    (void)nftw(d->fault->under, add_blocks, DESCRIPTORS, FTW_PHYS); /* files may vanish */
     return blocks * BLOCK_BYTES;
 }
 

@@ -1,10 +1,10 @@
 /*
- * tests/support/disk_end.c - what a server whose storage engine failed says, and how it ends.
+ * tests/support/disk_end.c - checks a server whose storage engine failed, and its exit code.
  *
- * While its end is held back there is one way left in which the process can go: RocksDB aborts it.
- * So a request without an answer means that it has, and the exit code must be that one; the main
- * thread's own, 3, would mean that it was not held back. An invariant of ours aborts as well, but
- * the log then says no "Assertion `" as that of libc does.
+ * While its end is held, the process can end in one way only: RocksDB aborts it. So a request
+ * without an answer means an abort, and the exit code must be ABORTED; the main thread's own code,
+ * 3, would mean that the end was not held. Bigtent's own invariants abort as well, but without
+ * libc's text "Assertion `" in the log.
  */
 #include "tests/support/disk_end.h"
 
@@ -21,7 +21,7 @@
 
 static const char *const NAMES[STATES] = {"ok", "full", "read_only", "failed"};
 
-/* These say false when no answer came. */
+/* These functions return false when no answer arrived. */
 
 static bool is_not_ready(void *h)
 {
@@ -36,11 +36,11 @@ static bool await_not_ready(const struct server *s, struct http *h, const char *
     EXPECT_STATUS(h, 503);
     ck_assert_str_eq(http_string(h, "/status"), "not_ready");
     if (strcmp(http_string(h, "/storage"), state) != 0) {
-        process_sleep_ms(REASON_MS); /* the log says why soon */
+        process_sleep_ms(REASON_MS); /* the log has the reason soon */
         server_show_log(s);
         ck_abort_msg("the storage is %s, not %s", http_string(h, "/storage"), state);
     }
-    ck_assert_ptr_null(strstr(http_text(h), s->root)); /* whoever asks learns no path */
+    ck_assert_ptr_null(strstr(http_text(h), s->root)); /* answers disclose no path */
     ck_assert_ptr_nonnull(strstr(http_string(h, "/reason"), "the server ends"));
     return true;
 }
@@ -59,7 +59,8 @@ static bool look_at_metrics(struct http *op, const char *state)
     return true;
 }
 
-/* In words, and by itself: what waited for an engine that does not go on would have no answer. */
+/* Checks that a request is refused with a message; a request that waited for a failed engine would
+ * have no answer. */
 static bool expect_refused(const struct server *s, struct http *h, const char *method,
                            struct slice body)
 {

@@ -1,8 +1,8 @@
 /*
- * tests/support/disk_load.c - writers that remember what was acknowledged, on a failing disk.
+ * tests/support/disk_load.c - writers that record acknowledged rows, on a failing disk.
  *
- * Every row is written once. Its value says which row it is, so that one that lies elsewhere, or
- * a part of it, would be seen.
+ * Every row is written once. Its value contains its key, so that a misplaced or partial row is
+ * detected.
  */
 #define _GNU_SOURCE
 #include "tests/support/disk_load.h"
@@ -17,7 +17,7 @@
 
 #define ROW_KEY   24
 #define VALUE_MAX 20000
-#define ROWS_MAX  (64 * MIB) /* more than any test has time for */
+#define ROWS_MAX  (64 * MIB) /* more than any test can write in its time */
 
 void disk_load_init(struct disk_load *l, const struct server *s, const char *key,
                     size_t value_bytes)
@@ -42,7 +42,7 @@ static void name_row(char out[ROW_KEY], size_t writer, size_t row)
     (void)snprintf(out, ROW_KEY, "w%zu-%06zu", writer, row);
 }
 
-/* The key, and dots behind it. */
+/* Fills the value with the key, followed by dots. */
 static void make_value(char *out, const char *row_key, size_t bytes)
 {
     memset(out, '.', bytes);
@@ -123,7 +123,7 @@ static bool server_has_ended(const struct server *s)
     if (f != NULL && fgets(line, sizeof(line), f) != NULL)
         state = strrchr(line, ')');
     if (f != NULL)
-        (void)fclose(f); /* only read from */
+        (void)fclose(f); /* it was only read */
     return state == NULL || state[2] == 'Z';
 }
 
@@ -145,10 +145,10 @@ bool disk_load_await(struct disk_load *l, const _Atomic uint64_t *count, uint64_
     return atomic_load(count) >= wanted;
 }
 
-/* --- what is there ------------------------------------------------------------------------------
+/* --- stored rows --------------------------------------------------------------------------------
  */
 
-/* All rows, by key; the caller decrefs. */
+/* Returns all rows, by key; the caller decrefs. */
 static json_t *read_all(const struct disk_load *l)
 {
     json_t *all = json_object();

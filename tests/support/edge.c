@@ -54,7 +54,7 @@ struct request {
     bool aborts;
     bool is_echo;
     bool holds;
-    /* /slow: there and back */
+    /* /slow: message to the other thread and back */
     struct base_msg msg;
     struct base_mailbox *reply_to;
     int delay_ms;
@@ -295,7 +295,7 @@ static void on_thread_end(struct gw_loop *loop, void *thread_state)
 void edge_sleep_ms(int ms)
 {
     struct timespec t = {ms / 1000, (long)(ms % 1000) * 1000000};
-    (void)nanosleep(&t, NULL); /* shorter when a signal comes: fine */
+    (void)nanosleep(&t, NULL); /* a signal may shorten it */
 }
 
 int edge_ms_since(uint64_t began_ns)
@@ -303,7 +303,7 @@ int edge_ms_since(uint64_t began_ns)
     return (int)((base_monotonic_ns() - began_ns) / 1000000);
 }
 
-/* All but the loops, and what they are started with. */
+/* Prepares everything but the loops, and the loops' options. */
 void edge_prepare(struct edge *e, int loops)
 {
     struct errbuf eb = {0};

@@ -90,7 +90,7 @@ void edge_disconnect(struct edge_client *c)
 {
     SSL_free(c->ssl);
     SSL_CTX_free(c->context);
-    (void)close(c->fd); /* nothing of value is lost */
+    (void)close(c->fd); /* errors do not matter */
     base_buf_fini(&c->in);
 }
 
@@ -174,7 +174,7 @@ int edge_ask(const struct edge *e, struct slice request)
 {
     struct edge_client c;
     ck_assert(edge_connect(&c, e, "http/1.1"));
-    (void)edge_send(&c, request); /* a refusal may come before all was taken */
+    (void)edge_send(&c, request); /* a refusal may arrive before all is sent */
     int status = edge_response(&c, NULL);
     edge_disconnect(&c);
     return status;

@@ -186,7 +186,7 @@ static bool all_closed(const struct h2 *h)
     return true;
 }
 
-/* One read; false when nothing came, or nothing can come any more. */
+/* Reads once; returns false when nothing arrived, or nothing can arrive any more. */
 static bool pull(struct h2 *h, int quiet_ms)
 {
     if (!edge_receive(&h->tls, quiet_ms)) {

@@ -85,7 +85,7 @@ static void *take(struct arena *arena, size_t bytes)
     return ptr;
 }
 
-/* Small numbers and those with many bits, evenly over the lengths of a varint. */
+/* Returns a number; the lengths of its varint are evenly distributed. */
 static uint64_t any_number(struct random *r)
 {
     return random_next(r) >> random_below(r, 64);

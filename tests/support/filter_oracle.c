@@ -1,10 +1,9 @@
 /*
- * tests/support/filter_oracle.c - filters over whole rows, in the plainest way.
+ * tests/support/filter_oracle.c - filters over whole rows, in the simplest way.
  *
- * A filter is a function from a list of cells to a list of cells; it calls itself for its members.
- * Every item of an output knows which item of the input it is a copy of, so that the branches of an
- * interleave can be pooled: all copies of the first input item, in the order of the branches, then
- * all of the second one.
+ * A filter is a recursive function from a list of cells to a list of cells. Every output item
+ * records the input item that it copies, so that the branches of an interleave can be merged: all
+ * copies of the first input item, in the order of the branches, then all of the second one.
  */
 #include "tests/support/filter_oracle.h"
 
@@ -19,7 +18,7 @@
 struct evaluation {
     struct slice row_key;
     bool sampled;
-    struct oracle_list output; /* what sinks gave */
+    struct oracle_list output; /* output of sinks */
 };
 
 void oracle_list_add(struct oracle_list *l, struct oracle_item item)
@@ -67,7 +66,8 @@ bool oracle_list_equal(const struct oracle_list *a, const struct oracle_list *b)
 /* --- evaluation -------------------------------------------------------------------------------
  */
 
-/* Tests use few patterns, many times: the last ones stay compiled until the process ends. */
+/* Returns a compiled pattern. Tests use few patterns many times: the last ones stay cached until
+ * the process ends. */
 static const struct sto_pattern *compiled(struct slice text)
 {
     static struct {
@@ -118,7 +118,7 @@ static struct slice family_name(const struct sto_cell *cell)
     return base_slice(cell->family->name, cell->family->name_len);
 }
 
-/* How many items before this one are of its column. */
+/* Returns the number of earlier items of the same column. */
 static size_t number_in_column(const struct oracle_list *in, size_t index)
 {
     const struct sto_cell *cell = &in->items[index].cell;
@@ -130,7 +130,7 @@ static size_t number_in_column(const struct oracle_list *in, size_t index)
     return number;
 }
 
-/* Filters that decide about one item by itself and its place. */
+/* Evaluates a filter that depends only on one item and its position. */
 static bool lets_pass(const struct evaluation *e, const struct sto_filter *f,
                       const struct oracle_list *in, size_t index)
 {

@@ -1,5 +1,5 @@
 /*
- * tests/support/grpc_client.c - a gRPC client that reads only when it is told to.
+ * tests/support/grpc_client.c - a gRPC client that reads only inside explicit calls.
  */
 #include "tests/support/grpc_client.h"
 
@@ -41,7 +41,7 @@ static int number_of(struct slice text)
     return (int)number;
 }
 
-/* --- what nghttp2 tells ------------------------------------------------------------------------
+/* --- callbacks of nghttp2 ----------------------------------------------------------------------
  */
 
 static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name_ptr,
@@ -138,7 +138,7 @@ static ssize_t on_upload(nghttp2_session *session, int32_t id, uint8_t *out, siz
     return (ssize_t)n;
 }
 
-/* --- moving bytes ------------------------------------------------------------------------------
+/* --- transfer of bytes -------------------------------------------------------------------------
  */
 
 static void push(struct grpc_client *c)
@@ -150,7 +150,7 @@ static void push(struct grpc_client *c)
         if (n == 0)
             return;
         if (!raw_send(&c->tls, base_slice(bytes, (size_t)n)))
-            return; /* whoever reads will notice */
+            return; /* the next read detects it */
     }
 }
 
@@ -164,7 +164,7 @@ static void keep_tail(struct grpc_client *c)
         memcpy(c->tail + GRPC_TAIL - came.len, came.ptr, came.len);
 }
 
-/* Hands what was read to the session. */
+/* Passes the bytes read to the session. */
 static void take_in(struct grpc_client *c)
 {
     keep_tail(c);
@@ -182,7 +182,7 @@ static bool pull(struct grpc_client *c, int quiet_ms)
     return true;
 }
 
-/* Waits for input, which must come; fails the test when the connection is closed instead. */
+/* Waits for input, which must arrive; fails the test when the connection is closed instead. */
 static void pull_awaited(struct grpc_client *c, const char *what)
 {
     ck_assert_msg(raw_await_some(&c->tls, what), "closed instead of %s", what);
@@ -280,7 +280,7 @@ void grpc_listen(struct grpc_client *c, int ms)
         uint64_t now_ns = base_monotonic_ns();
         if (now_ns >= end_ns || c->tls.closed)
             return;
-        (void)pull(c, (int)((end_ns - now_ns) / 1000000) + 1); /* or nothing came */
+        (void)pull(c, (int)((end_ns - now_ns) / 1000000) + 1); /* or nothing arrived */
     }
 }
 
@@ -326,7 +326,7 @@ struct grpc_call *grpc_begin(struct grpc_client *c, const char *path, const char
     return call;
 }
 
-/* Fails when the call is closed: nobody wants the rest then. */
+/* Continues an upload; fails when the call is closed, whose rest is not needed then. */
 static void go_on(struct grpc_client *c, const struct grpc_call *call)
 {
     (void)nghttp2_session_resume_data(c->session, call->id);
@@ -375,7 +375,7 @@ void grpc_ping(struct grpc_client *c, size_t count)
     base_buf_init(&pings, MIB);
     for (size_t i = 0; i < count; i++)
         ck_assert_int_eq(base_buf_append(&pings, base_slice(ping, sizeof ping)), ERR_OK);
-    (void)raw_send(&c->tls, base_buf_slice(&pings)); /* whoever reads will notice */
+    (void)raw_send(&c->tls, base_buf_slice(&pings)); /* the next read detects a failure */
     base_buf_fini(&pings);
 }
 

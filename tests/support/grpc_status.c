@@ -1,5 +1,5 @@
 /*
- * tests/support/grpc_status.c - what the status of a call says in detail.
+ * tests/support/grpc_status.c - details of a call's status.
  */
 #include <check.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 #include "base/banned.h"
 
-/* Whether it was padded is the server's choice: the codec wants it. */
+/* Decodes base64; the server may omit the padding, which the codec requires. */
 static enum err decode_padded(const char *text, struct buf *out)
 {
     struct buf padded;

@@ -1,7 +1,7 @@
 /*
- * tests/support/http.c - one caller of the server: a libcurl handle, a key, the last answer.
+ * tests/support/http.c - one client of the server: a libcurl handle, a key, the last answer.
  *
- * Answers are looked at in http_answer.c.
+ * http_answer.c parses answers.
  */
 #include "tests/support/http.h"
 
@@ -21,9 +21,9 @@
 #define URL_MAX           (TARGET_MAX + 64)
 #define RING              8
 
-/* A thread's own, from its first request to its end. As thread-local variables they would be
- * cleared for every thread of the program, and RocksDB starts dozens whenever a database is opened.
- */
+/* Buffers of one thread, from its first request to its end. Thread-local variables would be cleared
+ * for every thread of the program, and RocksDB starts dozens of threads for each opened
+ * database. */
 struct texts {
     char url[URL_MAX];
     char target[TARGET_MAX];
@@ -62,7 +62,7 @@ static size_t take_header(char *bytes, size_t size, size_t count, void *user)
 {
     struct http *h = user;
     size_t len = size * count;
-    /* 100 Continue comes before the real head: only the last head is kept. */
+    /* 100 Continue precedes the real head: only the last head is kept. */
     if (len > 5 && memcmp(bytes, "HTTP/", 5) == 0)
         base_buf_truncate(&h->headers, 0);
     return base_buf_append(&h->headers, base_slice(bytes, len)) == ERR_OK ? len : 0;
@@ -183,7 +183,7 @@ static void set_request(CURL *curl, const struct http *h, const char *method, co
     curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, method);
 }
 
-/* always + once + a content type for bodies; the caller frees it. */
+/* Returns always + once + a content type for bodies; the caller frees it. */
 static struct curl_slist *request_headers(const struct http *h, bool has_body)
 {
     struct curl_slist *all = NULL;
@@ -271,7 +271,7 @@ int http_json(struct http *h, const char *method, const char *json, const char *
 int http_bytes(struct http *h, const char *method, struct slice body, const char *format, ...)
 {
     FORMAT_TARGET(target);
-    /* curl takes a NULL pointer as "no body": an empty body needs an address. */
+    /* curl treats a NULL pointer as "no body": an empty body needs an address. */
     return http_send(h, method, target, body.ptr != NULL ? body : base_slice("", 0));
 }
 
@@ -345,7 +345,7 @@ static size_t discard(char *bytes, size_t size, size_t count, void *user)
     return size * count;
 }
 
-/* One header ahead of shared ones, which stay as they are. */
+/* Prepends one header to shared ones, which are unchanged. */
 static struct curl_slist *put_ahead(const char *header, struct curl_slist *shared)
 {
     struct curl_slist *own = curl_slist_append(NULL, header);

@@ -1,5 +1,5 @@
 /*
- * tests/support/http_answer.c - looking at the last answer: headers, JSON by path, problems.
+ * tests/support/http_answer.c - reads the last answer: headers, JSON by path, problems.
  */
 #include <check.h>
 #include <stdio.h>
@@ -132,7 +132,7 @@ json_t *http_line_new(struct http *h, size_t n)
     return line;
 }
 
-/* Members of a problem document that must be there, in this order of looking. */
+/* Checks the required members of a problem document, in this order. */
 static const char *problem_member_mismatch(struct http *h, int status, const char *code)
 {
     static char text[2400];

@@ -1,10 +1,11 @@
 /*
  * tests/support/marks.c - fewer of libcheck's marks.
  *
- * Each assertion that holds writes where it stands to a file, which the runner reads to its end: a
- * test of a million assertions spends its time there, the runner far more. The marks serve one
- * purpose: when a test dies by a signal, the last one says after which line. So the first ones go
- * out, then one in so many; what fails is not touched, an assertion says its own place.
+ * Each assertion that holds writes its location to a file, which the runner reads to its end: a
+ * test with a million assertions spends most of its time there, and the runner far more. The marks
+ * serve one purpose: when a test dies by a signal, the last mark is the last line reached. So the
+ * first MARKS_ALL marks are written, then one in MARKS_ONE_IN. Failures are unaffected: a failing
+ * assertion reports its own location.
  *
  * Linked with --wrap=_mark_point (Makefile).
  */

@@ -1,5 +1,5 @@
 /*
- * tests/support/model.c - what a table must hold, as simply as it can be said.
+ * tests/support/model.c - the simplest model of a table's contents.
  */
 #include "tests/support/model.h"
 
@@ -103,7 +103,7 @@ static bool begins_row(const struct model_table *t, size_t i)
     return i == 0 || !base_slice_equal(t->cells[i - 1].key, t->cells[i].key);
 }
 
-/* Which version of its column the cell at index i is, 1 being the newest. */
+/* Returns the rank of the cell at index i among its column's versions; 1 is the newest. */
 static int version_of(const struct model_table *t, size_t i)
 {
     int version = 1;
@@ -230,7 +230,7 @@ static json_t *cell_new(const struct model_cell *c)
 static void add_cell(json_t *cells, const char *family, const struct model_cell *c)
 {
     json_t *o = cell_new(c);
-    /* Text qualifiers are member names; a NUL cannot stand in one. */
+    /* Text qualifiers are member names, which cannot contain NUL. */
     bool is_name = base_utf8_is_valid(c->qualifier) &&
                    (c->qualifier.len == 0 || memchr(c->qualifier.ptr, 0, c->qualifier.len) == NULL);
     if (!is_name) {

@@ -47,6 +47,6 @@ size_t modes_open_to_others(const char *dir, const char *const *excepted)
             continue; /* a running server removes files */
         count += S_ISDIR(st.st_mode) ? modes_open_to_others(path, excepted) : is_open(path, &st);
     }
-    (void)closedir(d); /* only read from */
+    (void)closedir(d); /* it was only read */
     return count;
 }

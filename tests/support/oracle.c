@@ -9,7 +9,7 @@
 
 #include "base/banned.h"
 
-/* The address of a cell: what it is found by. */
+/* The address of a cell, its sort key. */
 struct address {
     struct slice key;
     uint16_t family;
@@ -29,7 +29,7 @@ static int compare(const struct oracle_cell *c, const struct address *a)
     return order;
 }
 
-/* Index of the first cell that is not in front of the address. */
+/* Returns the index of the first cell that is not before the address. */
 static size_t lower_bound(const struct oracle_table *t, const struct address *a)
 {
     size_t low = 0, high = t->count;
@@ -89,7 +89,7 @@ static void put(struct oracle_table *t, const struct sto_family *family, const s
     t->cells[at] = c;
 }
 
-/* Keep the cells of which goes(c) is false. */
+/* Removes the cells c for which goes is true. */
 #define REMOVE_WHERE(t, c, goes)                                                                   \
     do {                                                                                           \
         size_t kept_ = 0;                                                                          \
@@ -101,10 +101,10 @@ static void put(struct oracle_table *t, const struct sto_family *family, const s
         (t)->count = kept_;                                                                        \
     } while (0)
 
-/* --- what is garbage ---------------------------------------------------------------------------
+/* --- garbage -----------------------------------------------------------------------------------
  */
 
-/* One rule of the tree; *at moves behind it. */
+/* Evaluates one rule of the tree; advances *at past the rule. */
 static bool rule_collects(const struct sto_gc_node *nodes, size_t *at, uint64_t newer,
                           int64_t timestamp_us, int64_t now_us)
 {
@@ -128,7 +128,7 @@ static bool same_column(const struct oracle_cell *a, const struct oracle_cell *b
            base_slice_equal(oracle_qualifier(a), oracle_qualifier(b));
 }
 
-/* Whether a read shows the cell at that index. */
+/* Returns whether a read shows the cell at that index. */
 static bool is_visible(const struct oracle_table *t, const struct sto_schema *schema, size_t index,
                        int64_t now_us)
 {
@@ -372,7 +372,7 @@ static bool is_projected(const struct sto_projection *p, const struct sto_schema
            (p->until_us == 0 || c->timestamp_us < p->until_us);
 }
 
-/* Leave what the projection and the number of versions ask for. */
+/* Removes cells outside the projection, or beyond the number of versions. */
 static void narrow(const struct sto_read_spec *spec, const struct sto_schema *schema,
                    struct oracle_row *row)
 {
@@ -390,7 +390,7 @@ static void narrow(const struct sto_read_spec *spec, const struct sto_schema *sc
     row->count = kept;
 }
 
-/* True when the row gives something. */
+/* Emits a row; returns true when the row has output. */
 static bool give_row(struct oracle_row *row, const struct sto_filter *filter,
                      struct sto_row_sink *sink)
 {

@@ -1,10 +1,10 @@
 /*
  * tests/support/process.c - fork, exec, wait; and the keeper.
  *
- * libcheck kills a test that runs too long, with its whole process group, and ends a failed one
- * without its teardown. So cleaning up must not depend on the test: each temporary directory has a
- * keeper, a forked process in its own group that reads from a pipe nobody writes to. The read ends
- * when the last process of the test is gone, and then the keeper removes the directory.
+ * libcheck kills a test that runs too long, with its whole process group, and ends a failed test
+ * without its teardown. So cleanup must not depend on the test: each temporary directory has a
+ * keeper, a forked process in its own group that reads from a pipe without writes. The read returns
+ * when the last process of the test has ended, and then the keeper removes the directory.
  */
 #define _GNU_SOURCE
 #include "tests/support/process.h"
@@ -120,7 +120,7 @@ static int remove_entry(const char *path, const struct stat *st, int kind, struc
 
 static void remove_tree(const char *path)
 {
-    /* A server killed a moment ago may still be letting go of its files. */
+    /* A recently killed server may still be releasing its files. */
     for (int i = 0; i < 50; i++) {
         if (nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS) == 0 || errno == ENOENT)
             return;
@@ -131,7 +131,7 @@ static void remove_tree(const char *path)
 static _Noreturn void keeper(const char *path, int read_fd)
 {
     char byte;
-    (void)setpgid(0, 0); /* out of reach of libcheck's group kill */
+    (void)setpgid(0, 0); /* not reached by libcheck's group kill */
     (void)signal(SIGINT, SIG_IGN);
     (void)signal(SIGTERM, SIG_IGN);
     (void)signal(SIGHUP, SIG_IGN);
@@ -142,7 +142,7 @@ static _Noreturn void keeper(const char *path, int read_fd)
     _exit(0);
 }
 
-/* -1: errno says why. */
+/* Creates a directory with a keeper; -1: errno has the reason. */
 static int temp_dir_make(char out[PROCESS_PATH])
 {
     const char *base = getenv("TMPDIR");
@@ -155,7 +155,7 @@ static int temp_dir_make(char out[PROCESS_PATH])
     if (pid < 0)
         return -1;
     if (pid == 0) {
-        /* Fork twice: init reaps the keeper, the test never has to. */
+        /* Forks twice, so that init reaps the keeper instead of the test. */
         if (fork() != 0)
             _exit(0);
         (void)close(ends[1]);
@@ -185,7 +185,7 @@ void process_temp_dir_remove(const char *path, int keeper_fd)
 static char shared_dir[PROCESS_PATH];
 static bool has_shared_dir;
 
-/* Nothing can be asserted outside a test. */
+/* Does not assert, because it runs outside tests. */
 void process_shared_dir_make(void)
 {
     has_shared_dir = temp_dir_make(shared_dir) >= 0;
@@ -223,7 +223,7 @@ static pid_t spawn(const char *const *argv, const char *const *env, int out_fd, 
 {
     static char *environment[ENVIRONMENT_MAX];
     size_t n = 0;
-    /* getenv takes the first of two equal names: additions go in front. */
+    /* getenv returns the first of two equal names, so additions come first. */
     for (size_t i = 0; env != NULL && env[i] != NULL && n < ENVIRONMENT_MAX / 2; i++)
         environment[n++] = (char *)(uintptr_t)env[i];
     for (size_t i = 0; environ[i] != NULL && n < ENVIRONMENT_MAX - 1; i++)
@@ -272,7 +272,7 @@ bool process_wait(pid_t pid, int timeout_ms, int *out_wait_status)
     }
 }
 
-/* Read until the end of the pipe or of the time. */
+/* Reads until the end of the pipe or the timeout. */
 static void collect(int fd, uint64_t end_ns, struct process_result *out)
 {
     for (;;) {

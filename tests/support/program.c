@@ -1,5 +1,5 @@
 /*
- * tests/support/program.c - what the indices of an operation stand for.
+ * tests/support/program.c - the meaning of the indices of an operation.
  */
 #include "tests/support/program.h"
 
@@ -56,8 +56,8 @@ struct slice program_family_name(uint8_t index)
     return base_slice_text(family_names[index % PROGRAM_FAMILIES]);
 }
 
-/* Some old, some of the last half hour: an age of one hour is decided whatever the clock does
- * meanwhile. */
+/* Returns a time, either old or within the last half hour, so that the clock's progress during a
+ * run does not change whether a cell is older than one hour. */
 int64_t program_time(uint8_t index, int64_t base_us)
 {
     const int64_t times[PROGRAM_TIMES] = {STO_TIMESTAMP_SERVER,

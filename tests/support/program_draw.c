@@ -2,7 +2,7 @@
  * tests/support/program_draw.c - programs and filters from random numbers.
  *
  * A filter is drawn from its own small number, so that an operation can name it. Copies that an
- * interleave makes are the same bytes: the API leaves their order open.
+ * interleave emits have equal bytes, because the API leaves their order open.
  */
 #include "tests/support/program.h"
 

@@ -1,5 +1,5 @@
 /*
- * tests/support/program_expect.c - what must come of an operation, by the oracle.
+ * tests/support/program_expect.c - the expected outcome of an operation, by the oracle.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -107,7 +107,7 @@ static enum err lists_run(const struct program_op *p, const struct program_live 
     return ceilings_check(p, before, oracle_usage(&run.scratch));
 }
 
-/* What must come of the operation; the row as it must be is left in run.scratch. */
+/* Returns the operation's expected outcome; stores the expected row in run.scratch. */
 struct program_outcome program_expect(const struct program_op *p, const struct program_live *q,
                                       int64_t now_us)
 {

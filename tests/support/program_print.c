@@ -1,5 +1,5 @@
 /*
- * tests/support/program_print.c - a program as text, one operation a line.
+ * tests/support/program_print.c - a program as text, one operation per line.
  */
 #include "tests/support/filter_oracle.h"
 #include "tests/support/program.h"

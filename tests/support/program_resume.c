@@ -1,9 +1,9 @@
 /*
  * tests/support/program_resume.c - the oracle after a kill.
  *
- * It is brought up from the records, without the engine. What was sent and not answered is whole or
- * absent: the row says which, or the token of the operation. For that a burst has a row and a token
- * only once, when kills are to come.
+ * The oracle is updated from the records, without the engine. An operation that was sent and not
+ * answered is whole or absent: the row, or the operation's token, tells which. Therefore, when
+ * kills are planned, a burst uses each row and each token only once.
  */
 #include "tests/storage/fixture.h"
 
@@ -13,8 +13,8 @@
 
 static struct program_live live;
 
-/* The table as it is stored: what is written may be garbage at once, and then no read of the
- * program's own schema tells whether it is there. */
+/* The table with all stored cells visible: a written cell may be garbage at once, and then no read
+ * with the program's own schema shows whether it is stored. */
 static struct program_table stored;
 
 static void stored_open(const struct program_op *p)
@@ -38,7 +38,7 @@ static bool row_is(const struct program_op *p, const struct oracle_table *row, s
     return same;
 }
 
-/* With a token: sent again, it says itself whether it was done. */
+/* Resends an operation with a token, whose result tells whether the operation was done. */
 static void resolve_by_token(size_t index, struct program_live *q, struct slice text)
 {
     const struct program_op *p = &run.ops[index];
@@ -55,10 +55,10 @@ static void resolve_by_token(size_t index, struct program_live *q, struct slice 
     if (o.result != ERR_OK || !row_is(p, &run.scratch, text))
         program_differ("after a kill the token is known, but the row is another");
     program_commit(p, q, &o);
-    run.records[index].repeated = false; /* from now on: it was done, then */
+    run.records[index].repeated = false; /* a later replay counts it as done */
 }
 
-/* Whether the row is as after a commit at that time; then it was. */
+/* Returns whether the row equals the row after a commit at that time: then it was committed. */
 static bool resolve_at(size_t index, const struct program_live *q, struct slice text,
                        int64_t commit_us)
 {
@@ -89,7 +89,7 @@ static void resolve(size_t index, struct program_live *q)
     } else if (row_is(p, &program_table(p)->oracle, text)) {
         atomic_store(&run.records[index].fate, PROGRAM_LOST);
     } else {
-        /* Times that stand in the row: "@<decimal>=". */
+        /* Times in the row's text: "@<decimal>=". */
         bool found = false;
         for (size_t i = 0; !found && i + 1 < text.len; i++)
             if (text.ptr[i] == '@') {
@@ -107,7 +107,7 @@ static void resolve(size_t index, struct program_live *q)
     base_buf_fini(&s.text);
 }
 
-/* An operation that was answered before the kill. */
+/* Replays an operation that was answered before the kill. */
 static void replay(size_t index)
 {
     const struct program_op *p = &run.ops[index];
@@ -128,7 +128,7 @@ static void replay(size_t index)
     program_live_fini(&live);
 }
 
-/* A drop of these small tables is one commit. */
+/* Resolves a drop, which is one commit in these small tables. */
 static void resolve_drop(size_t index)
 {
     const struct program_op *p = &run.ops[index];
@@ -139,7 +139,7 @@ static void resolve_drop(size_t index)
     atomic_store(&run.records[index].fate, done ? PROGRAM_ANSWERED : PROGRAM_LOST);
 }
 
-/* Bring the oracle up; returns where to go on. */
+/* Updates the oracle; returns the index at which to continue. */
 size_t program_catch_up(size_t stopped_at)
 {
     for (size_t i = 0; i < stopped_at; i++)

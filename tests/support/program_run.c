@@ -1,15 +1,15 @@
 /*
  * tests/support/program_run.c - a program against an engine and the oracle side by side.
  *
- * 1. Mutations that join go to the engine as one burst and are done in the oracle when all were
+ * 1. Mutations that join are sent to the engine as one burst. The oracle applies them when all were
  *    answered, in the order of submission: the clock of a commit is known only then.
- * 2. After a kill the oracle is brought up from the run.records, without the engine. What was sent
- * and not answered is whole or absent: the row says which, or the token of the operation. For that
- * a burst has a row and a token only once, when kills are to come.
- * 3. The first difference ends the process, with a message in the run.verdict.
+ * 2. After a kill the oracle is updated from run.records, without the engine. An operation that was
+ *    sent and not answered is whole or absent: the row, or the operation's token, tells which.
+ *    Therefore, when kills are planned, a burst uses each row and each token only once.
+ * 3. The first difference ends the process, with a message in run.verdict.
  *
- * Over 500 lines because the engine it runs is the fixture's, which each file that includes it has
- * for its own: what talks to the engine stands in one file.
+ * Over 500 lines because every file that includes the fixture has an engine of its own: all code
+ * that calls the engine must be in one file.
  */
 #include "tests/storage/fixture.h"
 
@@ -40,7 +40,7 @@ static void table_publish(struct program_table *t, size_t tenant, struct sto_sch
     t->scope = scope;
 }
 
-/* As a start of the program would read it from its document. */
+/* Returns the schema as a restart would parse it from its document. */
 static struct sto_schema *schema_again(const struct sto_schema *old)
 {
     struct buf body;
@@ -81,7 +81,7 @@ static void usage_check(size_t tenant)
 
 /* --- reads --------------------------------------------------------------------------------- */
 
-/* What the engine gives, and how many rows. */
+/* Reads from the engine; *out_rows: the number of rows. */
 enum err program_engine_read(const struct program_table *t, const struct sto_read_spec *spec,
                              size_t slice, bool on_loop, struct fix_sink *sink, uint64_t *out_rows)
 {
@@ -211,7 +211,7 @@ void program_send(struct program_live *q, size_t index)
     fix_wait();
 }
 
-/* The newest cells of the columns that the rules name, in the order of the row. */
+/* Checks the newest cells of the columns that the rules name, in the order of the row. */
 static void modified_check(const struct program_op *p, const struct program_live *q)
 {
     const struct program_table *t = program_table(p);
@@ -237,7 +237,7 @@ static void modified_check(const struct program_op *p, const struct program_live
         program_differ("%zu modified cells given, wanted %zu", q->modified.count, n);
 }
 
-/* The engine answered: so must the oracle. */
+/* Compares the engine's answer with the oracle's. */
 void program_mutate_check(size_t index, const struct program_live *q)
 {
     const struct program_op *p = &run.ops[index];
@@ -312,7 +312,7 @@ static bool clashes(size_t first, size_t index)
     return false;
 }
 
-/* How many mutations from here go together. */
+/* Returns the number of mutations from here on that are submitted together. */
 size_t program_burst_length(size_t first)
 {
     size_t n = 1;
@@ -351,7 +351,7 @@ static struct sto_usage minus(struct sto_usage a, struct sto_usage b)
     return (struct sto_usage){a.bytes - b.bytes, a.rows - b.rows, a.cells - b.cells};
 }
 
-/* The engine has done it: the oracle's table is already as it must be. */
+/* Checks a drop that the engine has done; the oracle's table has the expected state already. */
 static void removed_check(const struct program_op *p, struct sto_usage before,
                           const struct sto_drop_op *op, bool gated)
 {
@@ -368,7 +368,7 @@ static void removed_check(const struct program_op *p, struct sto_usage before,
     usage_check(p->tenant);
 }
 
-/* Of whole rows: the next drop is one range, or points. */
+/* Sets whether the next drop of whole rows is one range, or points. */
 static void drop_as_range(bool yes)
 {
     sto_rdb_engine(fix.engine)->options.drop_range_cells = yes ? 0 : LIM_DROP_RANGE_CELLS;
@@ -577,7 +577,7 @@ _Noreturn void program_run(const char *dir, const struct program_op *program, si
     if (!has_database(dir))
         bed_lay(dir, BED_OLD_ROWS);
     fix_prepare_in(dir);
-    fix.options.memtable_bytes = 512 * KIB; /* a slow disk has no reason to refuse writes */
+    fix.options.memtable_bytes = 512 * KIB; /* so that a slow disk refuses no writes */
     for (size_t i = 0; i < PROGRAM_TENANTS; i++)
         if (sem_init(&holds[i].go, 0, 0) != 0 || sem_init(&holds[i].gone, 0, 0) != 0)
             program_differ("no semaphore");

@@ -1,5 +1,5 @@
 /*
- * tests/support/program_try.c - programs in processes of their own: run, killed, made smaller.
+ * tests/support/program_try.c - runs, kills and shrinks programs in separate processes.
  *
  * RocksDB's threads do not survive a fork, so this process never opens an engine.
  */
@@ -37,7 +37,7 @@ static pid_t start(const char *dir, const struct program_op *ops, size_t count,
     return child;
 }
 
-/* Wait for the end; a process that does not say how it ended died of something. */
+/* Waits for the child's end; a child without a message in its verdict died unexpectedly. */
 static void finish(pid_t child, struct program_verdict *shared)
 {
     int status = 0;
@@ -63,7 +63,7 @@ bool program_try(const struct program_op *ops, size_t count, struct program_verd
     return out->ok;
 }
 
-/* True when the child was killed, not when it came to its end before. */
+/* Kills the child; returns false when the child had ended before. */
 static bool kill_soon(pid_t child, struct program_verdict *shared, uint32_t us)
 {
     while (!atomic_load(&shared->running) && shared->message[0] == '\0' && kill(child, 0) == 0) {
@@ -131,7 +131,7 @@ static bool still_fails(struct shrink *s, size_t count)
     return true;
 }
 
-/* Leave out pieces of that many operations. */
+/* Removes pieces of that many operations. */
 static void drop_pieces(struct shrink *s, size_t piece)
 {
     for (size_t at = 0; at < s->count;) {
@@ -143,7 +143,8 @@ static void drop_pieces(struct shrink *s, size_t piece)
     }
 }
 
-/* Each byte of an operation that is not 0, to 0, or halved. Lists have a length of one at least. */
+/* Sets each byte of an operation that is not 0 to 0, or halves it. Lists have a length of at least
+ * one. */
 static void simplify(struct shrink *s, size_t index)
 {
     for (size_t byte = offsetof(struct program_op, tenant); byte < sizeof s->ops[0]; byte++)

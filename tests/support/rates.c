@@ -1,5 +1,5 @@
 /*
- * tests/support/rates.c - rates of a real server, seen from outside by a clock of any speed.
+ * tests/support/rates.c - rates of a real server, checked from outside at any request speed.
  */
 #include "tests/support/rates.h"
 
@@ -19,7 +19,7 @@ void rate_watch(struct rate *r, int64_t per_second, int64_t burst)
     *r = (struct rate){.per_second = per_second, .burst = burst, .since_ns = base_monotonic_ns()};
 }
 
-/* Whole units that the time since has earned, at most. */
+/* Returns the whole units earned since rate_watch, at most. */
 static int64_t earned(const struct rate *r)
 {
     return (int64_t)((base_monotonic_ns() - r->since_ns) / NS_PER_UNIT(r));

@@ -1,5 +1,5 @@
 /*
- * tests/support/raw_tls.c - a TLS connection that says exactly the bytes it is given.
+ * tests/support/raw_tls.c - a TLS connection that sends exactly the given bytes.
  */
 #define _GNU_SOURCE
 #include "tests/support/raw_tls.h"
@@ -24,7 +24,7 @@
 
 #define RAW_IN_MAX (64 * 1024 * 1024)
 
-/* source: NULL, or where it comes from. */
+/* Connects. source: NULL, or the source address. */
 static int connect_to(uint16_t port, const char *source)
 {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -106,7 +106,7 @@ bool raw_send(struct raw_tls *r, struct slice bytes)
     while (bytes.len > 0) {
         ssize_t n = write_some(r, bytes);
         if (n <= 0)
-            return false; /* what came before the end is still to be read */
+            return false; /* bytes received before the close remain readable */
         bytes = base_slice_skip(bytes, (size_t)n);
     }
     return true;
@@ -165,7 +165,7 @@ bool raw_read_to_close(struct raw_tls *r, int timeout_ms)
     return r->closed;
 }
 
-/* Value of Content-Length in a head, -1 when there is none. */
+/* Returns the value of Content-Length in a head, -1 when there is none. */
 static int64_t content_length(const char *head, size_t len)
 {
     static const char name[] = "\ncontent-length:";
@@ -183,7 +183,7 @@ static int64_t content_length(const char *head, size_t len)
     return -1;
 }
 
-/* Length of the first response in `in` when it is complete, else 0. */
+/* Returns the length of the first response in `in` when it is complete, else 0. */
 static size_t complete_response(const struct raw_tls *r)
 {
     const char *end = memmem(r->in.ptr, r->in.len, "\r\n\r\n", 4);

@@ -1,5 +1,5 @@
 /*
- * tests/support/row_body_model.c - a reader over jansson's tree, and the comparison.
+ * tests/support/row_body_model.c - a parser over jansson's tree, and the comparison.
  */
 #include "tests/support/row_body_model.h"
 
@@ -21,7 +21,7 @@ struct builder {
 
 static json_t *looked_at(const json_t *object)
 {
-    return (json_t *)(uintptr_t)object; /* jansson's iterators want it mutable, and only look */
+    return (json_t *)(uintptr_t)object; /* jansson's iterators take it mutable, but only read */
 }
 
 static bool is_absent(const json_t *object, const char *name)
@@ -105,7 +105,7 @@ static enum err get_input(struct builder *b, const struct sto_family *family, co
     return e == ERR_OK && json_is_string(input) ? gw_input_check(family, false, b->eb) : e;
 }
 
-/* In a family of aggregates: an input to add or a state to merge. */
+/* Adds, in a family of aggregates, an input or a state to merge. */
 static enum err add_aggregate(struct builder *b, const struct sto_family *family,
                               struct slice qualifier, const json_t *object)
 {
@@ -130,7 +130,7 @@ static enum err add_aggregate(struct builder *b, const struct sto_family *family
     return ERR_OK;
 }
 
-/* A bare number or text is the same as an object with it as its input. */
+/* Adds a bare number or text, which equals an object with that input. */
 static enum err add_bare_input(struct builder *b, const struct sto_family *family,
                                struct slice qualifier, json_t *value)
 {
@@ -140,8 +140,7 @@ static enum err add_bare_input(struct builder *b, const struct sto_family *famil
     return e;
 }
 
-/* {"value":..} or {"value_b64":..}, with an optional timestamp; names lists what may stand there.
- */
+/* Adds {"value":..} or {"value_b64":..}, with an optional timestamp; names: the allowed members. */
 static enum err add_value_object(struct builder *b, const struct sto_family *family,
                                  struct slice qualifier, const json_t *object,
                                  const char *const *names)
@@ -246,7 +245,7 @@ static enum err add_family(struct builder *b, struct slice name, const json_t *c
     return ERR_OK;
 }
 
-/* One entry of "$binary": {"family","qualifier_b64" or "qualifier","value".., "timestamp"}. */
+/* Adds one entry of "$binary": {"family","qualifier_b64" or "qualifier","value".., "timestamp"}. */
 static enum err add_binary(struct builder *b, const json_t *entry)
 {
     static const char *const names[] = {"family", "qualifier", "qualifier_b64",

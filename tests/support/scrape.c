@@ -1,5 +1,5 @@
 /*
- * tests/support/scrape.c - /metrics, as a test reads it.
+ * tests/support/scrape.c - reads /metrics in tests.
  */
 #include "tests/support/scrape.h"
 
@@ -13,7 +13,7 @@
 
 #include "base/banned.h"
 
-/* Behind a line end, so that every line is between two. */
+/* Starts with a line feed, so that every line is between two. */
 static char page[8 * MIB] = "\n";
 
 bool scrape_try(struct http *op)
@@ -71,7 +71,7 @@ struct expected {
     const char *series;
     uint64_t wanted;
     uint64_t found;
-    char what[512]; /* with what was found last */
+    char what[512]; /* with the last value found */
 };
 
 static bool is_reached(void *arg)

@@ -1,9 +1,9 @@
 /*
- * tests/support/server.c - a real bigtentd on a data directory of its own.
+ * tests/support/server.c - a real bigtentd with its own data directory.
  *
- * The server says "listening on https://127.0.0.1:PORT" on stdout once it accepts connections;
- * nothing else is waited for. Its log (stderr) goes to a file beside the data directory and is
- * shown when it ends in any way but the one asked for.
+ * The server prints "listening on https://127.0.0.1:PORT" on stdout once it accepts connections;
+ * the start waits for nothing else. Its log (stderr) is written to a file beside the data
+ * directory, and is printed when the server ends in an unexpected way.
  */
 #define _GNU_SOURCE
 #include "tests/support/server.h"
@@ -87,7 +87,7 @@ void server_create(struct server *s)
     read_operator_key(s);
 }
 
-/* The port behind mark and before "\n" somewhere in text; 0 when it is not there yet. */
+/* Returns the port between mark and "\n" in text; 0 when it is not complete yet. */
 static uint16_t find_port(const char *text, const char *mark)
 {
     const char *at = strstr(text, mark);
@@ -131,7 +131,7 @@ void server_launch(struct server *s, const char *const *env)
     s->pid = process_start(argv, env, s->log, &s->stdout_fd);
 }
 
-/* After the process was waited for. */
+/* Cleans up after the process was reaped. */
 static int ended(struct server *s, int wait_status)
 {
     s->pid = 0;
@@ -176,8 +176,8 @@ bool server_up_or_ended(struct server *s, int *out_code)
     return true;
 }
 
-/* Whether a port of the test's own choice, which another process may have for a moment, was in use
- * when the server was started last; log_before: bytes of the log of earlier starts. */
+/* Returns whether a port that the test chose, and that another process may hold briefly, was in use
+ * at the server's last start; log_before: length of the log of earlier starts in bytes. */
 static bool port_was_taken(const struct server *s, size_t log_before)
 {
     struct buf log;
@@ -228,7 +228,7 @@ void server_stop(struct server *s)
     }
 }
 
-/* Field `wanted` (from 3 on) of /proc/PID/stat; "" when the process is gone. */
+/* Outputs field `wanted` (from 3 on) of /proc/PID/stat; "" when the process does not exist. */
 static void stat_field(pid_t pid, int wanted, char *out, size_t size)
 {
     char path[64];

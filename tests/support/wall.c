@@ -1,9 +1,9 @@
 /*
  * tests/support/wall.c - clocks that tests can set, hold and move.
  *
- * clock_gettime and base_monotonic_ns are both wrapped. The code of Bigtent measures with
- * base_monotonic_ns and makes the end of a timed wait with clock_gettime(CLOCK_MONOTONIC), which is
- * left alone here: a thread that waits 100 ms wakes after 100 ms, whatever was moved.
+ * clock_gettime and base_monotonic_ns are both wrapped. Bigtent's code measures with
+ * base_monotonic_ns and computes the end of a timed wait with clock_gettime(CLOCK_MONOTONIC), which
+ * is unchanged here: a thread that waits 100 ms wakes after 100 ms, regardless of changed clocks.
  */
 #include "tests/support/wall.h"
 
@@ -22,8 +22,8 @@ uint64_t __real_base_monotonic_ns(void);
 uint64_t __wrap_base_monotonic_ns(void);
 
 static _Atomic int64_t ahead_s;
-static _Atomic uint64_t passed_ns;     /* of the monotonic clock, ahead of the system's */
-static _Thread_local uint64_t held_ns; /* 0: it runs */
+static _Atomic uint64_t passed_ns;     /* offset of the monotonic clock from the system's */
+static _Thread_local uint64_t held_ns; /* 0: the clock runs */
 
 void wall_set_ahead(int64_t seconds)
 {

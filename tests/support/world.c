@@ -1,8 +1,8 @@
 /*
- * tests/support/world.c - the small world most tests live in: a server, an operator, tenants.
+ * tests/support/world.c - the fixture of most tests: a server, an operator, tenants.
  *
- * The shared server is started by the runner itself (an unchecked fixture): it is another program,
- * so no thread and no database lives in the process that forks the tests.
+ * The runner itself starts the shared server (an unchecked fixture). The server is another program,
+ * so the process that forks the tests has no threads and no database.
  */
 #include "tests/support/world.h"
 
@@ -26,7 +26,8 @@ static void server_up(void)
     server_start(&shared, NULL);
 }
 
-/* In the runner itself, where an assertion would end the whole run: nothing is asserted here. */
+/* Stops the server. Does not assert, because it runs in the runner, where a failed assertion would
+ * end the whole run. */
 static void server_down(void)
 {
     int status;
