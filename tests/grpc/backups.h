@@ -1,15 +1,15 @@
 /*
- * tests/grpc/backups.h - backups of a world's table, and the operations that make them.
+ * tests/grpc/backups.h - backups of a world's table, and the operations that create them.
  *
- * Does:     ask for backups, lists, restores; wait for an operation; unpack what it holds.
+ * Does:     request backups, lists, restores; wait for an operation; unpack its result.
  * Owns:     nothing beyond tests/grpc/reads.h.
  * May use:  tests/, libcheck.
- * Knows no: what is tested.
+ * Knows no: the tests.
  * Threads:  one.
  * Blocks:   for answers, and for operations.
  * Fails by: ck_abort_msg.
  * Limits:   none.
- * Promises: 1. What a request points to stays until the next one is made.
+ * Promises: 1. Data that a request points to stays valid until the next request is built.
  */
 #ifndef TESTS_GRPC_BACKUPS_H
 #define TESTS_GRPC_BACKUPS_H
@@ -29,7 +29,7 @@
 
 static struct grpc_call *call;
 
-/* Its grpc-status; the call is the last one. */
+/* Calls a method and returns its grpc-status; `call` becomes this call. */
 UNUSED_FN static int ask(const char *method, const ProtobufCMessage *message)
 {
     if (client.count == GRPC_CALLS)
@@ -48,7 +48,7 @@ UNUSED_FN static int64_t in_days(int64_t days)
     return base_wall_us() / 1000000 + days * 24 * 60 * 60;
 }
 
-/* In static memory, each. */
+/* Return names in static memory, one buffer per function. */
 UNUSED_FN static const char *instance_name(void)
 {
     static char name[BACKUP_NAME];
@@ -92,10 +92,10 @@ UNUSED_FN static int create_backup(const char *id, int64_t expire_seconds)
     return ask(ADMIN "CreateBackup", &creation.base);
 }
 
-/* GetBackup or DeleteBackup. */
+/* Calls GetBackup or DeleteBackup. */
 UNUSED_FN static int ask_backup(const char *method, const char *id)
 {
-    Bta__GetBackupRequest by_name = BTA__GET_BACKUP_REQUEST__INIT; /* both look the same */
+    Bta__GetBackupRequest by_name = BTA__GET_BACKUP_REQUEST__INIT; /* both have the same form */
     char path[128];
     by_name.name = text(backup_name(id));
     (void)snprintf(path, sizeof path, ADMIN "%s", method);
@@ -151,7 +151,7 @@ UNUSED_FN static int update_backup(const char *id, int64_t seconds, const char *
 /* --- operations ---------------------------------------------------------------------------------
  */
 
-/* The one that the last call answered with, and its name. */
+/* Returns the operation in the last call's answer; name: the operation's name. */
 UNUSED_FN static Lro__Operation *last_operation(char name[BACKUP_NAME])
 {
     ck_assert_msg(call->status == GW_STATUS_OK, "%s", call->message);
@@ -161,7 +161,7 @@ UNUSED_FN static Lro__Operation *last_operation(char name[BACKUP_NAME])
     return o;
 }
 
-/* All requests with a name alone look the same. */
+/* Calls a method of an operation. All requests with only a name have the same form. */
 UNUSED_FN static int ask_operation(const char *method, const char *name)
 {
     Lro__GetOperationRequest by_name = LRO__GET_OPERATION_REQUEST__INIT;
@@ -214,7 +214,7 @@ UNUSED_FN static ProtobufCMessage *response_of(const Lro__Operation *o,
     return unpack_any(o->response, type);
 }
 
-/* Made, and ready; kept for three days. */
+/* Creates a backup that expires in three days, and waits until it is ready. */
 UNUSED_FN static void make_backup(const char *id)
 {
     char operation[BACKUP_NAME];
@@ -242,7 +242,7 @@ UNUSED_FN static int list_backups(const char *filter_text, const char *order_by,
     return ask(ADMIN "ListBackups", &list.base);
 }
 
-/* IDs with spaces; out_token: 1024, or NULL. */
+/* Expects a page with these IDs, separated by spaces; out_token: 1024 bytes, or NULL. */
 UNUSED_FN static void expect_page(const char *filter_text, const char *order_by, int32_t page_size,
                                   const char *token, const char *ids, char *out_token)
 {

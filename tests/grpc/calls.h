@@ -1,15 +1,15 @@
 /*
  * tests/grpc/calls.h - a tenant's table, a client, and a write of any size.
  *
- * Does:     what reads.h does; make a MutateRow request; compare statuses.
+ * Does:     as reads.h; build a MutateRow request; compare statuses.
  * Owns:     see reads.h.
  * May use:  base/, tests/support/, libcheck.
- * Knows no: what is tested.
+ * Knows no: the tests.
  * Threads:  one.
  * Blocks:   for answers.
  * Fails by: ck_abort_msg.
  * Limits:   values up to 16 MiB.
- * Promises: 1. What a request points to stays until the next one is made.
+ * Promises: 1. Data that a request points to stays valid until the next request is built.
  */
 #ifndef TESTS_GRPC_CALLS_H
 #define TESTS_GRPC_CALLS_H
@@ -32,7 +32,7 @@ static Bt__MutateRowRequest mutate;
 static struct set_cell cell;
 static Bt__Mutation *mutations[1];
 
-/* One cell of that many bytes. */
+/* Builds a write of one cell of that many bytes. */
 UNUSED_FN static void make_mutate(size_t value_len)
 {
     static uint8_t *value;

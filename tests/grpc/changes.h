@@ -1,16 +1,16 @@
 /*
  * tests/grpc/changes.h - reads a table's change stream as strictly as the official clients.
  *
- * Does:     switch the stream of the table of reads.h on; ask ReadChangeStream for a partition;
- *           follow what comes and write it down as text.
- * Owns:     the request, and what reads.h owns.
+ * Does:     enable the change stream of the table of reads.h; call ReadChangeStream for a
+ *           partition; follow the messages and write them as text.
+ * Owns:     the request, and everything that reads.h owns.
  * May use:  tests/grpc/reads.h, libcheck.
- * Knows no: what is tested.
+ * Knows no: the tests.
  * Threads:  one.
  * Blocks:   for answers.
  * Fails by: ck_abort_msg.
  * Limits:   4,096 bytes of text.
- * Promises: 1. Nothing is taken of an answer that breaks a rule of change streams.
+ * Promises: 1. An answer that breaks a rule of change streams fails the test.
  */
 #ifndef TESTS_GRPC_CHANGES_H
 #define TESTS_GRPC_CHANGES_H
@@ -97,7 +97,7 @@ UNUSED_FN static void use_heartbeat_ms(int ms)
     ask.heartbeat_duration = &heartbeat;
 }
 
-/* --- what came ---------------------------------------------------------------------------------
+/* --- responses ---------------------------------------------------------------------------------
  */
 
 UNUSED_FN static Bt__ReadChangeStreamResponse *response(const struct grpc_call *call, size_t n)
@@ -116,18 +116,18 @@ UNUSED_FN static void response_free(Bt__ReadChangeStreamResponse *m)
     bt__read_change_stream_response__free_unpacked(m, NULL);
 }
 
-/* Follows a stream as the official clients do, and writes down what it says. */
+/* Follows a stream as the official clients do, and writes its contents as text. */
 struct follower {
     char text[4096];
     size_t len;
     bool in_change;
-    int64_t value_bytes; /* of the chunked value under way, and how long it will be */
+    int64_t value_bytes; /* bytes so far of the open chunked value, and its total length */
     int64_t value_size;
     int64_t last_commit_us;
     int64_t last_watermark_us;
     size_t changes;
     size_t heartbeats;
-    size_t next; /* message to look at */
+    size_t next; /* index of the next message */
     bool closed;
 };
 
@@ -253,7 +253,7 @@ UNUSED_FN static void follow_change(struct follower *f,
     f->len += (size_t)snprintf(f->text + f->len, sizeof f->text - f->len, ";");
 }
 
-/* All messages of the call that were not looked at. */
+/* Handles all messages of the call that were not handled before. */
 UNUSED_FN static void follow(struct follower *f, const struct grpc_call *call)
 {
     Bt__ReadChangeStreamResponse *m;
@@ -280,7 +280,7 @@ UNUSED_FN static void follow(struct follower *f, const struct grpc_call *call)
     }
 }
 
-/* Everything up to now, from where the request begins. */
+/* Expects these changes from the request's start up to now. */
 UNUSED_FN static void expect_changes(const char *wanted)
 {
     static struct follower f;

@@ -61,13 +61,13 @@ static inline void put_field(uint32_t id, struct slice value)
     (void)base_buf_append(&bytes, value);
 }
 
-/* Bytes stand alone in memory, so that a sanitizer sees who reads on. */
+/* Decodes the bytes from their own allocation, so that a sanitizer detects reads past the end. */
 static inline enum err decode(void)
 {
     static uint8_t *alone;
     ProtobufCMessage *message = NULL;
     base_free(alone);
-    alone = base_new(bytes.len == 0 ? 1 : bytes.len); /* not one of those that tests make fail */
+    alone = base_new(bytes.len == 0 ? 1 : bytes.len); /* not an allocation that tests make fail */
     if (bytes.len > 0)
         memcpy(alone, bytes.ptr, bytes.len);
     eb.text[0] = '\0';
@@ -90,7 +90,7 @@ static inline enum err decode_raw(const char *raw, size_t len)
 
 #define DECODE(literal) decode_raw("" literal, sizeof(literal) - 1)
 
-/* A value that is good on any wire: zeros, which a length makes an empty thing. */
+/* Appends a value that is valid for any wire type: zeros, which as a length mean an empty value. */
 static inline void put_zero(uint32_t id, unsigned wire)
 {
     put_tag(id, wire);

@@ -1,14 +1,14 @@
 /*
- * tests/grpc/emulator.h - a server with an emulator's listener, and calls made of lines of text.
+ * tests/grpc/emulator.h - a server with an emulator's listener, and calls built from lines of text.
  *
- * Does:     start, stop and restart the server; ask it methods in plaintext; compare statuses.
+ * Does:     start, stop and restart the server; call methods in plaintext; compare statuses.
  * Owns:     the server and a client, between start and stop; messages' memory until tear_down.
  * May use:  base/, tests/isolation/message.h, tests/support/, libcheck.
- * Knows no: what is tested.
+ * Knows no: the tests.
  * Threads:  one.
  * Blocks:   for answers.
  * Fails by: ck_abort_msg.
- * Limits:   16 MiB of requests a test.
+ * Limits:   16 MiB of requests per test.
  * Promises: 1. A restarted server has the same data directory.
  */
 #ifndef TESTS_GRPC_EMULATOR_H
@@ -53,7 +53,7 @@ UNUSED_FN static void start(void)
 {
     server.options[0] = "--emulator";
     server.options[1] = "127.0.0.1:0";
-    server.options[2] = "--allow-core-dumps"; /* what refuses them shows its descriptors to root */
+    server.options[2] = "--allow-core-dumps"; /* else only root sees its descriptors */
     server_start(&server, NULL);
     grpc_open_plain(&client, &server);
 }
@@ -72,7 +72,7 @@ tell(const char *path, const ProtobufCMessageDescriptor *type, const char *form)
     return grpc_ask(&client, path, message_make(type, form, &arena));
 }
 
-/* The same with words filled in. */
+/* Calls a method in the same way, with formatted text. */
 UNUSED_FN __attribute__((format(printf, 3, 4))) static const struct grpc_call *
 ask(const char *path, const ProtobufCMessageDescriptor *type, const char *form, ...)
 {
@@ -90,7 +90,7 @@ UNUSED_FN static void expect_status(const struct grpc_call *call, enum gw_status
     ck_assert_msg(call->status == (int)status, "status %d: %s", call->status, call->message);
 }
 
-/* A refusal that says so much. */
+/* Expects a refusal with these words. */
 UNUSED_FN static void expect_refusal(const struct grpc_call *call, enum gw_status_code status,
                                      const char *words)
 {
@@ -98,7 +98,8 @@ UNUSED_FN static void expect_refusal(const struct grpc_call *call, enum gw_statu
     ck_assert_msg(strstr(call->message, words) != NULL, "%s: not \"%s\"", call->message, words);
 }
 
-/* The one answer of a call that succeeded; protobuf_c_message_free_unpacked gives it back. */
+/* Returns the only answer of a call that succeeded; free it with
+ * protobuf_c_message_free_unpacked. */
 UNUSED_FN static void *answer_new(const struct grpc_call *call,
                                   const ProtobufCMessageDescriptor *type)
 {

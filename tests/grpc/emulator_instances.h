@@ -1,16 +1,15 @@
 /*
- * tests/grpc/emulator_instances.h - instances at the emulator's listener: made, and what is told of
- * them.
+ * tests/grpc/emulator_instances.h - instances at the emulator's listener: creation and description.
  *
- * Does:     make an instance; unpack operations; count what lists hold.
+ * Does:     create an instance; unpack operations; count entries of lists.
  * Owns:     see emulator.h.
  * May use:  tests/grpc/emulator.h.
- * Knows no: what is tested.
+ * Knows no: the tests.
  * Threads:  one.
  * Blocks:   for answers.
  * Fails by: ck_abort_msg.
  * Limits:   those of emulator.h.
- * Promises: 1. An instance that is made here has one cluster, c1.
+ * Promises: 1. An instance created here has one cluster, c1.
  */
 #ifndef TESTS_GRPC_EMULATOR_INSTANCES_H
 #define TESTS_GRPC_EMULATOR_INSTANCES_H
@@ -26,10 +25,11 @@
         "clusters.value.default_storage_type=2"
 #define TYPE_URL "type.googleapis.com/google.bigtable.admin.v2."
 
-/* --- what is answered --------------------------------------------------------------------------
+/* --- answers -----------------------------------------------------------------------------------
  */
 
-/* What an operation that has ended answers; protobuf_c_message_free_unpacked gives it back. */
+/* Returns the response of an operation that has ended; free it with
+ * protobuf_c_message_free_unpacked. */
 UNUSED_FN static void *response_new(const struct grpc_call *call,
                                     const ProtobufCMessageDescriptor *type, const char *name,
                                     const char *metadata)

@@ -1,15 +1,15 @@
 /*
  * tests/grpc/reads.h - a tenant's table, and a client that reads it strictly.
  *
- * Does:     fill the table over the JSON API, ask ReadRows, compare what came.
+ * Does:     fill the table over the JSON API, call ReadRows, compare the rows.
  * Owns:     a world, a client and a reader, from set_up to tear_down.
  * May use:  tests/support/, libcheck.
- * Knows no: what is tested.
+ * Knows no: the tests.
  * Threads:  one.
  * Blocks:   for answers.
  * Fails by: ck_abort_msg.
  * Limits:   none.
- * Promises: 1. Nothing is taken of an answer that breaks a rule of CellChunks.
+ * Promises: 1. An answer that breaks a rule of CellChunks fails the test.
  */
 #ifndef TESTS_GRPC_READS_H
 #define TESTS_GRPC_READS_H
@@ -37,7 +37,7 @@ static struct chunk_reader reader;
 static struct buf expected;
 static char table[WORLD_ID + 64];
 
-/* A request, with room for what it points to. */
+/* A request, and memory for its parts. */
 static Bt__ReadRowsRequest request;
 static Bt__RowSet rows;
 static Bt__RowRange range;
@@ -75,7 +75,7 @@ UNUSED_FN static ProtobufCBinaryData data_of(const char *text)
 /* --- rows of the table -------------------------------------------------------------------------
  */
 
-/* A row whose one cell holds its key, at 1000. */
+/* Writes a row with one cell, whose timestamp is 1000. */
 UNUSED_FN static void put(struct http *h, const char *key)
 {
     http_json(h, "PUT", "{'stats':{'q':{'value':'v','timestamp':'1000'}}}",
@@ -117,7 +117,7 @@ UNUSED_FN static void fill(int count, size_t value_len)
     base_free(value);
 }
 
-/* --- asking ------------------------------------------------------------------------------------
+/* --- calls -------------------------------------------------------------------------------------
  */
 
 UNUSED_FN static const struct grpc_call *take_answer(const struct grpc_call *call)
@@ -134,8 +134,9 @@ UNUSED_FN static void read_rows(void)
     (void)take_answer(grpc_ask(&client, READ_ROWS, &request.base));
 }
 
-/* Reads with that deadline, as a peer that takes nothing until the deadline has passed. The same
- * loop ends a call of a later deadline, a watch: that is when. */
+/* Reads with that deadline, as a client that consumes nothing until the deadline has passed. The
+ * same loop ends a Watch call with a later deadline, whose end shows that the deadline has
+ * passed. */
 UNUSED_FN static struct grpc_call *read_past_deadline(struct grpc_client *slow,
                                                       const char *deadline, const char *later)
 {
@@ -152,7 +153,7 @@ UNUSED_FN static struct grpc_call *read_past_deadline(struct grpc_client *slow,
     return call;
 }
 
-/* The rows of `put`, by their letters, in that order. */
+/* Expects the rows of `put` with these letters, in that order. */
 UNUSED_FN static void expect_rows(const char *letters)
 {
     for (; *letters != '\0'; letters++) {
@@ -186,7 +187,7 @@ UNUSED_FN static void use_keys(size_t count)
     request.rows = &rows;
 }
 
-/* Nothing passes, but every value is looked at. */
+/* Sets a filter that passes nothing, but examines every value. */
 UNUSED_FN static void use_filter_of_nothing(void)
 {
     filter.filter_case = BT__ROW_FILTER__FILTER_VALUE_REGEX_FILTER;

@@ -1,15 +1,15 @@
 /*
  * tests/grpc/views.h - a view of a world's table, and calls that manage it.
  *
- * Does:     make the view's message and the view.
+ * Does:     build the view's message and create the view.
  * Owns:     nothing beyond tests/grpc/reads.h.
  * May use:  tests/, libcheck.
- * Knows no: what is tested.
+ * Knows no: the tests.
  * Threads:  one.
  * Blocks:   for answers.
  * Fails by: ck_abort_msg.
  * Limits:   none.
- * Promises: 1. What was made in a structure points into it: it must not move.
+ * Promises: 1. A message built in a structure points into it: the structure must not move.
  */
 #ifndef TESTS_GRPC_VIEWS_H
 #define TESTS_GRPC_VIEWS_H
@@ -28,7 +28,7 @@
 static char view_name[NAME];
 static struct grpc_call *call;
 
-/* What is asked for: rows of "u", stats:q and stats:p..., all of raw. */
+/* The requested subset: rows of "u", stats:q and stats:p..., all of raw. */
 struct subset {
     Bta__AuthorizedView view;
     Bta__AuthorizedView__SubsetView subset;
@@ -70,7 +70,7 @@ UNUSED_FN static Bta__AuthorizedView *subset_of(struct subset *s, const char *ro
     return &s->view;
 }
 
-/* Its grpc-status; the call is the last one. */
+/* Calls a method and returns its grpc-status; `call` becomes this call. */
 UNUSED_FN static int ask(const char *method, const ProtobufCMessage *message)
 {
     call = grpc_ask(&client, method, message);

@@ -1,7 +1,7 @@
 /*
- * tests/grpc/writes.h - messages that tests of writes are made of.
+ * tests/grpc/writes.h - messages for tests of writes.
  *
- * Does:     make mutations and tokens in place; name the table of a world.
+ * Does:     build mutations and tokens in place; return the name of a world's table.
  * Owns:     nothing; texts are borrowed.
  * May use:  tests/support/, protobuf-c.
  * Knows no: requests.
@@ -9,7 +9,7 @@
  * Blocks:   no.
  * Fails by: does not fail.
  * Limits:   none.
- * Promises: 1. What was made in a structure points into it: it must not move.
+ * Promises: 1. A message built in a structure points into it: the structure must not move.
  */
 #ifndef TESTS_GRPC_WRITES_H
 #define TESTS_GRPC_WRITES_H
@@ -29,7 +29,7 @@ static inline ProtobufCBinaryData binary(const char *text)
     return (ProtobufCBinaryData){strlen(text), (uint8_t *)(uintptr_t)text};
 }
 
-/* projects/TENANT/instances/main/tables/devices */
+/* Returns projects/TENANT/instances/main/tables/devices. */
 static inline char *table_name(char out[TABLE_NAME], const struct world *of)
 {
     (void)snprintf(out, TABLE_NAME, "projects/%s/instances/main/tables/devices", of->tenant);

@@ -1,15 +1,16 @@
 /*
- * tests/tenancy/departure.h - a tenant that leaves, and a neighbour of almost the same name.
+ * tests/tenancy/departure.h - an offboarded tenant, and a neighbour with almost the same name.
  *
- * Does:     fill both with the same tables and rows; check that one is gone and the other whole.
- * Owns:     the tent of the test that includes it.
+ * Does:     fill both with the same tables and rows; check that one is erased and the other
+ *           complete.
+ * Owns:     the fixture of the test that includes it.
  * May use:  base/, storage/, tenancy/, tests/tenancy/tent_rows.h, libcheck.
  * Knows no: HTTP.
  * Threads:  the test's main thread.
  * Blocks:   yes.
  * Fails by: ck_abort_msg.
  * Limits:   none.
- * Promises: 1. The leaving tenant's values all hold CANARY, nobody else's do.
+ * Promises: 1. All values of the offboarded tenant contain CANARY; no others do.
  */
 #ifndef TESTS_TENANCY_DEPARTURE_H
 #define TESTS_TENANCY_DEPARTURE_H
@@ -36,7 +37,7 @@ static inline void teardown(void)
 /* --- two tenants with the same tables and rows --------------------------------------------------
  */
 
-/* Both tables keep their values in the rows; one of them in its change stream, too. */
+/* Enables a change stream. Both tables store values in rows; one also in its change stream. */
 static inline void stream_on(struct ten_tenant *t, const char *table)
 {
     struct sto_family_spec f = {.name = SLICE_LIT("f")};
@@ -122,7 +123,7 @@ static inline int certificates_of(const char *tenant)
     return seen.count;
 }
 
-/* The job is done and nothing of altostrat is there. */
+/* Checks that the job is done and that no data of altostrat exists. */
 static inline void check_purged(const struct ten_job *job)
 {
     ck_assert_msg(job->state == TEN_JOB_DONE, "%s: %s", ten_job_state_name(job->state), job->error);

@@ -1,15 +1,15 @@
 /*
  * tests/tenancy/sweep.h - tables with rules, filled with garbage, and the sweeper over them.
  *
- * Does:     make tenants and tables, fill them, wait until cells are gone, count what was read.
- * Owns:     the tent of the test that includes it.
+ * Does:     create tenants and tables, fill them, wait until cells are removed, count keys read.
+ * Owns:     the fixture of the test that includes it.
  * May use:  base/, storage/, tenancy/, tests/tenancy/tent.h, libcheck.
  * Knows no: HTTP.
  * Threads:  the test's main thread.
  * Blocks:   yes.
  * Fails by: ck_abort_msg.
  * Limits:   none.
- * Promises: 1. fill makes a header and `versions` stored cells for each row.
+ * Promises: 1. fill stores a header and `versions` cells for each row.
  */
 #ifndef TESTS_TENANCY_SWEEP_H
 #define TESTS_TENANCY_SWEEP_H
@@ -24,7 +24,7 @@
 static struct tent tent;
 static struct ten_tenant *tenant;
 
-/* The sweeper of these tests rests as little as it can, so that nobody waits for its rest. */
+/* Shortest possible rest of the sweeper, so that tests do not wait for it. */
 #define SWEEP_REST_MS 20
 
 static inline void setup_closed(void)
@@ -93,13 +93,13 @@ static inline void mutate_done(struct sto_mutate_op *op)
 
 static inline void wait_all(void)
 {
-    while (outstanding > 0) { /* each is answered; the bound is libcheck's */
+    while (outstanding > 0) { /* each request is answered; libcheck bounds the wait */
         base_mailbox_wait(&tent.mail, 1000);
         (void)base_mailbox_run(&tent.mail);
     }
 }
 
-/* versions cells in f:q of each of rows rows, newest at newest_us, one millisecond apart. */
+/* Writes `versions` cells to f:q of each of `rows` rows, the newest at newest_us, 1 ms apart. */
 static inline void fill_from(const char *table, size_t first, size_t rows, size_t versions,
                              int64_t newest_us)
 {
@@ -193,7 +193,7 @@ static inline void reopen(void)
     tenant = ten_tenant_find(tent.registry, SLICE_LIT("altostrat"));
 }
 
-/* Since the start. */
+/* Returns the sweeper's counts since the start. */
 static inline struct ten_sweep_stats swept(void)
 {
     return ten_sweeper_stats(tent.registry->sweeper);
@@ -214,7 +214,7 @@ static inline bool rounds_reach(void *at_least)
     return swept().rounds >= *(const uint64_t *)at_least;
 }
 
-/* Every table is asked whether it is due, and none is any more, those that rested among them. */
+/* Waits until the sweeper has checked every table, also rested ones, and none is due. */
 static inline void wait_until_idle(void)
 {
     uint64_t keys;

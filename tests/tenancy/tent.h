@@ -1,17 +1,17 @@
 /*
- * tests/tenancy/tent.h - a registry over a real engine in a directory of its own.
+ * tests/tenancy/tent.h - the fixture: a registry over a real engine in its own directory.
  *
  * Does:     open, close and reopen; run control functions on the control thread.
  * Owns:     the directory, until tent_remove.
  * May use:  base/, storage/, tenancy/, libcheck.
  * Knows no: HTTP.
- * Threads:  the test's main thread, which is joined to the epoch while the tent is open.
- * Blocks:   until the answer is there.
+ * Threads:  the test's main thread, which is joined to the epoch while the fixture is open.
+ * Blocks:   until the answer arrives.
  * Fails by: ck_abort_msg.
  * Limits:   none.
  * Promises: 1. Threads start in tent_open: call it after the fork, inside a test or checked
- * fixture.
- *           2. The directory goes away with the test, however that ends.
+ *              fixture.
+ *           2. The directory is removed with the test, however the test ends.
  *
  * Over 500 lines because every control function of the registry has a call here.
  */
@@ -19,7 +19,7 @@
 #define TESTS_TENANCY_TENT_H
 
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* of those who include it; so this header comes first */
+#define _GNU_SOURCE /* for the including file, so this header must come first */
 #endif
 
 #include <check.h>
@@ -40,7 +40,7 @@
 #include "tenancy/registry.h"
 #include "tests/support/process.h"
 
-/* Give a quota's field, named as in the structure. */
+/* Set a quota's field, named as in the structure. */
 #define GIVE(q, member, value)                                                                     \
     ten_quota_give(q, (size_t)(offsetof(struct ten_quota, member) / sizeof(uint64_t)) - 1, value)
 #define GIVE_LIMIT(q, limit, value) ten_quota_give(q, TEN_QUOTA_CEILINGS + (size_t)(limit), value)
@@ -58,7 +58,7 @@ struct tent {
     uint64_t scrub_bytes_per_s; /* of the engine; 0: off */
     struct ten_sweeper_options sweeper;
     bool awaits_keys; /* purges wait until a keyring was opened */
-    bool deep;        /* who is offboarded from now on is looked for in every table */
+    bool deep;        /* search every table file for tenants offboarded later */
     void (*purge_failed)(
         const struct ten_purge_failure *failure); /* of the registry; may be NULL */
     struct errbuf eb;                             /* of the last call that failed */
@@ -71,7 +71,7 @@ static inline void tent_make(struct tent *t)
     memset(t, 0, sizeof *t);
     char dir[PROCESS_PATH];
     t->keeper = process_temp_dir(dir);
-    t->sweeper.tick_ms = 10; /* nobody waits long for what a tick does */
+    t->sweeper.tick_ms = 10; /* short, because tests wait for ticks */
     ck_assert_uint_lt(strlen(dir), sizeof t->dir);
     memcpy(t->dir, dir, strlen(dir) + 1);
 }
@@ -139,7 +139,7 @@ static inline void tent_reopen(struct tent *t)
     tent_open(t);
 }
 
-/* For nftw: of directories that tests make beside the tent's. */
+/* For nftw: removes directories that tests create beside the fixture's. */
 static inline int tent_remove_one(const char *name, const struct stat *st, int kind,
                                   struct FTW *ftw)
 {
@@ -287,7 +287,7 @@ static inline enum err tent_set_quota(struct tent *t, struct ten_tenant *tenant,
     return a.rc;
 }
 
-/* One request that comes and goes. */
+/* Admits one request, and releases its ticket. */
 static inline enum err tent_admit(struct tent *t, struct ten_tenant *tenant, enum ten_access access,
                                   uint64_t ops, uint64_t *out_retry_ns)
 {
@@ -357,7 +357,7 @@ static inline enum err tent_try_table(struct tent *t, struct ten_tenant *tenant,
     return a.rc;
 }
 
-/* A table with the one family "f". */
+/* Creates a table with the single family "f". */
 static inline void tent_table(struct tent *t, struct ten_tenant *tenant, const char *table)
 {
     struct sto_family_spec f = {.name = SLICE_LIT("f")};
@@ -513,7 +513,7 @@ static inline bool tent_job_is_done(void *arg)
     return ((const struct tent_job_awaited *)arg)->job->state == TEN_JOB_DONE;
 }
 
-/* Of a job that failed and is tried again. */
+/* Waits for the success of a job that failed and is retried. */
 static inline void tent_await_job_done(struct tent *t, const char *id, struct ten_job *out)
 {
     process_await(tent_job_is_done, &(struct tent_job_awaited){t, id, out}, "a job that is done");

@@ -1,13 +1,13 @@
 /*
- * tests/tenancy/tent_rows.h - rows of a tent: written, read and counted as requests do.
+ * tests/tenancy/tent_rows.h - writes, reads and counts rows of the fixture as requests do.
  *
  * Does:     write a cell, read a table, compare the counters with a recount.
  * Owns:     nothing.
  * May use:  base/, storage/, tenancy/, tests/tenancy/tent.h, libcheck.
  * Knows no: HTTP.
- * Threads:  the test's main thread; a writer of its own with a struct tent of its own.
- * Blocks:   until the answer is there.
- * Fails by: ck_abort_msg, but for the functions that return an error.
+ * Threads:  the test's main thread; another writer thread needs its own struct tent.
+ * Blocks:   until the answer arrives.
+ * Fails by: ck_abort_msg, except for functions that return an error.
  * Limits:   none.
  * Promises: 1. Every access goes through tenancy/scope.h.
  */
@@ -23,7 +23,7 @@ static inline void tent_mutate_done(struct sto_mutate_op *op)
     *(bool *)op->user = true;
 }
 
-/* Set cell f:q of a row in a scope that was opened before. */
+/* Sets cell f:q of a row in a scope that was opened earlier. */
 static inline enum err tent_write_scope(struct tent *t, const struct sto_table_scope *scope,
                                         const char *row, struct slice value)
 {
@@ -72,7 +72,7 @@ static inline void tent_write(struct tent *t, struct ten_tenant *tenant, const c
     ck_assert_msg(rc == ERR_OK, "write %s/%s: %s", table, row, t->eb.text);
 }
 
-/* One row of many cells, in lists of LIM_APPLY_STEPS: f:0, f:1, ... */
+/* Writes one row of many cells, f:0, f:1, ..., in lists of LIM_APPLY_STEPS. */
 static inline void tent_write_cells(struct tent *t, struct ten_tenant *tenant, const char *table,
                                     const char *row, size_t count)
 {
@@ -113,7 +113,7 @@ struct tent_sink {
     struct sto_row_sink sink;
     uint64_t rows;
     uint64_t cells;
-    struct buf keys;   /* row keys, a comma behind each */
+    struct buf keys;   /* row keys, each followed by a comma */
     struct buf values; /* likewise */
 };
 
@@ -168,7 +168,7 @@ static inline void tent_read_done(struct sto_read_op *op)
     *(bool *)op->user = true;
 }
 
-/* Read all rows of a table into sink. */
+/* Reads all rows of a table into sink. */
 static inline enum err tent_scan(struct tent *t, struct ten_tenant *tenant, const char *table,
                                  struct tent_sink *sink)
 {
@@ -192,7 +192,7 @@ static inline enum err tent_scan(struct tent *t, struct ten_tenant *tenant, cons
     return op.state == STO_READ_FAILED ? op.result : ERR_OK;
 }
 
-/* All row keys of a table, a comma behind each, in static memory. */
+/* Returns all row keys of a table, each followed by a comma, in static memory. */
 static inline const char *tent_keys(struct tent *t, struct ten_tenant *tenant, const char *table)
 {
     static char text[4096];
@@ -212,7 +212,7 @@ static inline void tent_recount_done(struct sto_recount_op *op)
     *(bool *)op->user = true;
 }
 
-/* Counters must equal what is there; returns it. */
+/* Recounts; the counters must equal the recount. Returns the usage. */
 static inline struct sto_usage tent_recount(struct tent *t, struct ten_tenant *tenant)
 {
     bool done = false;
