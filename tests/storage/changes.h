@@ -1,15 +1,15 @@
 /*
  * tests/storage/changes.h - tables with change streams, and readers of them.
  *
- * Does:     switch streams on as tenancy does, take them up again after a reopen, read slices.
- * Owns:     nothing; texts are the caller's.
+ * Does:     enable streams as tenancy does, resume them after a reopen, read slices.
+ * Owns:     nothing; the caller owns texts.
  * May use:  tests/storage/fixture.h.
- * Knows no: what is tested.
+ * Knows no: the tests.
  * Threads:  one.
  * Blocks:   for answers.
  * Fails by: ck_assert.
  * Limits:   none.
- * Promises: 1. A reader checks that positions rise, and that parts are whole.
+ * Promises: 1. A reader checks that positions increase, and that parts are complete.
  */
 #ifndef TESTS_STORAGE_CHANGES_H
 #define TESTS_STORAGE_CHANGES_H
@@ -24,7 +24,7 @@ static void changes_doc_key(const struct sto_table_scope *scope, char out[256])
     (void)snprintf(out, 256, "s/%.*s/%s", SLICE_ARGS(id), scope->schema->table->id);
 }
 
-/* The table's next schema, stored and published. retention_s 0: without a stream. */
+/* Stores and publishes the table's next schema. retention_s 0: without a stream. */
 UNUSED_FN static void changes_set(struct sto_table_scope *scope, uint64_t retention_s)
 {
     struct sto_family_spec families[LIM_FAMILIES];
@@ -53,7 +53,7 @@ UNUSED_FN static void changes_set(struct sto_table_scope *scope, uint64_t retent
     scope->schema = next;
 }
 
-/* After a reopen: the schema that is stored. */
+/* Loads the stored schema after a reopen. */
 UNUSED_FN static void changes_load(struct sto_table_scope *scope)
 {
     struct buf body;
@@ -80,16 +80,16 @@ struct change_reader {
     struct sto_change_sink sink; /* first */
     struct sto_change_op op;
     struct buf text;  /* "row:mutation,mutation;" */
-    size_t parts_max; /* a slice is full behind so many */
+    size_t parts_max; /* a slice is full after this many parts */
     size_t parts;
     int64_t last_position;
     bool in_change;
-    size_t value_bytes; /* of the value under way */
+    size_t value_bytes; /* of the open value */
     size_t changes;
     size_t parts_ever;
-    enum sto_change_type type; /* of the last one */
+    enum sto_change_type type; /* of the last change */
     void (*mutation)(struct change_reader *r, struct slice row,
-                     const struct sto_change_mutation *m); /* NULL: into text */
+                     const struct sto_change_mutation *m); /* NULL: appended to text */
     char row[LIM_ROW_KEY + 1];
     size_t row_len;
 };
@@ -165,7 +165,7 @@ static void change_done(struct sto_change_op *op)
     fix.outstanding--;
 }
 
-/* From the beginning of the table's stream. */
+/* Opens a reader at the start of the table's stream. */
 UNUSED_FN static void change_open(struct change_reader *r, const struct sto_table_scope *scope)
 {
     memset(r, 0, sizeof(*r));
@@ -180,7 +180,7 @@ UNUSED_FN static void change_open(struct change_reader *r, const struct sto_tabl
                                    .done = change_done};
 }
 
-/* After a reopen. */
+/* Continues a reader after a reopen. */
 UNUSED_FN static void change_resume(struct change_reader *r, const struct sto_table_scope *scope)
 {
     sto_table_scope_release(&r->op.scope);
@@ -203,7 +203,7 @@ UNUSED_FN static enum sto_read_state change_slice(struct change_reader *r)
     return r->op.state;
 }
 
-/* To where the stream ends now. */
+/* Reads to the current end of the stream. */
 UNUSED_FN static void change_read(struct change_reader *r)
 {
     enum sto_read_state state;

@@ -1,11 +1,11 @@
 /*
- * tests/storage/committer_counts.h - what a committer reads: keys, and removed keys that its
+ * tests/storage/committer_counts.h - counts a committer's reads: keys, and removed keys that its
  * iterators pass.
  *
  * Does:     run a function on the first tenant's committer; count between two such calls.
  * Owns:     nothing.
  * May use:  tests/storage/fixture.h.
- * Knows no: what the committer does.
+ * Knows no: the committer's work.
  * Threads:  the test's main thread, and that committer's.
  * Blocks:   until the committer has run the function.
  * Fails by: does not fail.
@@ -18,9 +18,9 @@
 #include "fixture.h"
 
 struct passed {
-    uint64_t tombstones; /* by its iterators */
-    uint64_t hidden;     /* the same, by a tombstone or a newer version */
-    uint64_t key_reads;  /* a multiple of them; of a memtable, the same for each */
+    uint64_t tombstones; /* skipped by its iterators */
+    uint64_t hidden;     /* keys skipped below a tombstone or a newer version */
+    uint64_t key_reads;  /* proportional to its reads of keys; in a memtable, by a fixed factor */
 };
 
 static rocksdb_perfcontext_t *committer_counts;
@@ -34,7 +34,7 @@ UNUSED_FN static void count_begin(struct rdb_committer *c, void *ctx)
     rocksdb_perfcontext_reset(committer_counts);
 }
 
-/* ctx: a struct passed. */
+/* Ends the count. ctx: a struct passed, which receives the result. */
 UNUSED_FN static void count_end(struct rdb_committer *c, void *ctx)
 {
     (void)c;

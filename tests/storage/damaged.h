@@ -20,7 +20,7 @@
 
 #define DAMAGED_VALUE 1000
 
-/* "<tenant>/<row>/<version>!" and bytes that do not compress. */
+/* Outputs "<tenant>/<row>/<version>!" and incompressible bytes. */
 static void damaged_value(char out[DAMAGED_VALUE + 1], size_t tenant, int row, int version)
 {
     uint32_t dice = (uint32_t)(row * 7919 + version * 104729) + (uint32_t)tenant;
@@ -47,7 +47,7 @@ UNUSED_FN static void damaged_put(size_t tenant, int from, int to, int version)
     }
 }
 
-/* Where the value is stored in the file; -1: nowhere. */
+/* Returns the value's position in the file; -1: not found. */
 static off_t damaged_find(const char *path, const char *value)
 {
     struct buf b;
@@ -83,7 +83,7 @@ static void damaged_byte_flip(const char *path, off_t at)
     ck_assert_int_eq(close(fd), 0);
 }
 
-/* Flips a byte in a block of that kind. False: the file has none. */
+/* Flips a byte in a block of that kind; returns false when the file has none. */
 UNUSED_FN static bool damaged_flip_kind(const char *path, enum rdb_block_kind kind)
 {
     struct damaged_kind k = {.wanted = kind};
@@ -99,7 +99,7 @@ UNUSED_FN static bool damaged_flip_kind(const char *path, enum rdb_block_kind ki
     return false;
 }
 
-/* The table file under dir that holds the row's value. */
+/* Outputs the table file under dir that holds the row's value. */
 UNUSED_FN static void damaged_file_of(const char *dir, size_t tenant, int row, int version,
                                       char out[600])
 {
@@ -116,7 +116,7 @@ UNUSED_FN static void damaged_file_of(const char *dir, size_t tenant, int row, i
     ck_assert(is_found);
 }
 
-/* In each table file under dir that holds the row's value. Returns how many files that are. */
+/* Flips a byte in each table file under dir that holds the row's value; returns their number. */
 UNUSED_FN static int damaged_flip_in(const char *dir, size_t tenant, int row, int version)
 {
     char value[DAMAGED_VALUE + 1];
@@ -135,7 +135,7 @@ UNUSED_FN static int damaged_flip_in(const char *dir, size_t tenant, int row, in
             continue;
         int fd = open(path, O_WRONLY);
         ck_assert_int_ge(fd, 0);
-        ck_assert_int_eq(pwrite(fd, " ", 1, at + DAMAGED_VALUE / 2), 1); /* no value has one */
+        ck_assert_int_eq(pwrite(fd, " ", 1, at + DAMAGED_VALUE / 2), 1); /* not in any value */
         ck_assert_int_eq(close(fd), 0);
         files++;
     }
@@ -150,7 +150,7 @@ UNUSED_FN static void damaged_flip(size_t tenant, int row, int version)
     ck_assert_int_ge(damaged_flip_in(db, tenant, row, version), 1);
 }
 
-/* One row, by a reader or tried in memory first. */
+/* Reads one row, by a reader or first in memory. */
 UNUSED_FN static enum err damaged_read(size_t tenant, int row, bool try_inline)
 {
     char key[16];
@@ -166,7 +166,7 @@ UNUSED_FN static enum err damaged_read(size_t tenant, int row, bool try_inline)
     return rc;
 }
 
-/* Rows [from, to); out_rows: how many were returned. */
+/* Scans rows [from, to); *out_rows: the number of rows returned. */
 UNUSED_FN static enum err damaged_scan(size_t tenant, int from, int to, bool reversed,
                                        uint64_t *out_rows)
 {
@@ -204,7 +204,7 @@ static bool damaged_is_rewritten(void *arg)
     return damage.lost_ranges > 0 && damage.count == 0;
 }
 
-/* Waits until the damaged file, which was met before, is examined and rewritten. */
+/* Waits until the damaged file, which a read found earlier, is examined and rewritten. */
 UNUSED_FN static void damaged_await_rewritten(void)
 {
     process_await(damaged_is_rewritten, NULL, "the rewriting of a damaged file");

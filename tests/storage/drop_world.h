@@ -1,17 +1,17 @@
 /*
- * tests/storage/drop_world.h - a table whose rows of one prefix are dropped, and what may be in the
- * way meanwhile.
+ * tests/storage/drop_world.h - a table whose rows of one prefix are dropped, and concurrent
+ * operations.
  *
- * Does:     fill it, drop the prefix, stop the drop where it counts, let others do something then.
+ * Does:     fill it, drop the prefix, stop the drop while it counts, run other operations then.
  * Owns:     the message that keeps the reader of scans busy.
  * May use:  tests/storage/drops.h.
- * Knows no: what is tested.
+ * Knows no: the tests.
  * Threads:  the test's main thread.
  * Blocks:   for answers.
  * Fails by: ck_assert.
- * Limits:   one drop at a time is waited for.
- * Promises: 1. With drop_range_cells LIMIT and drop_stretch_cells STRETCH an undisturbed drop takes
- *              LIMIT cells as points, two stretches, and TAIL rows as points.
+ * Limits:   waits for one drop at a time.
+ * Promises: 1. With drop_range_cells LIMIT and drop_stretch_cells STRETCH an undisturbed drop
+ *              removes LIMIT cells as points, two stretches, and TAIL rows as points.
  */
 #ifndef TESTS_STORAGE_DROP_WORLD_H
 #define TESTS_STORAGE_DROP_WORLD_H
@@ -33,7 +33,7 @@ static void world_options(void)
     fix.options.drop_stretch_cells = STRETCH;
 }
 
-/* The table's keys are counted, dropped or not: no old rows of its own. */
+/* Prepares the table without old rows, because tests count its keys, also dropped ones. */
 UNUSED_FN static void world_setup(void)
 {
     fix_prepare_beside();
@@ -60,7 +60,7 @@ UNUSED_FN static uint64_t table_rows(void)
     return sto_counters_read(&fix.tables[0][0].schema->table->counters).rows;
 }
 
-/* Behind the drop. */
+/* Checks the rows after the drop. */
 UNUSED_FN static void world_check(void)
 {
     ck_assert_uint_eq(table_rows(), 2 * KEPT);
@@ -91,7 +91,7 @@ UNUSED_FN static struct sto_drop_op drop_prefix(void)
     return op;
 }
 
-/* --- stopping it where it counts -------------------------------------------------------------- */
+/* --- stopping it while it counts -------------------------------------------------------------- */
 
 struct reader_hold {
     struct base_msg msg;
@@ -99,7 +99,7 @@ struct reader_hold {
     sem_t let_go;
 };
 
-/* In turn: one in front of what is counted, the other behind it. */
+/* Used alternately: one is queued before the count, the other after it. */
 static struct reader_hold reader_holds[2];
 static int reader_held;
 
@@ -130,7 +130,7 @@ static void reader_wait(void)
     fix_await_flag(&reader_holds[reader_held].is_reached, "the reader");
 }
 
-/* The only reader of scans (fix.options.readers is 2). */
+/* Stops the only reader of scans (fix.options.readers is 2). */
 UNUSED_FN static void reader_stop(void)
 {
     reader_hold_push(&reader_holds[reader_held]);
@@ -142,13 +142,14 @@ static bool drops_wait(void *drops)
     return atomic_load(&engine()->pool.waiting[RDB_SCANS]) >= *(const uint64_t *)drops;
 }
 
-/* Until so many drops wait for the reader: they are watching then, and read nothing yet. */
+/* Waits until this many drops are queued for the reader: by then they watch the range, and have
+ * read nothing yet. */
 UNUSED_FN static void wait_until_counting(uint64_t drops)
 {
     process_await(drops_wait, &drops, "drops that wait for the reader");
 }
 
-/* Let it do what waits now, and stop it behind that. */
+/* Lets the reader do its queued work, and stops it after that. */
 UNUSED_FN static void reader_count(void)
 {
     reader_hold_push(&reader_holds[1 - reader_held]);
@@ -157,7 +158,7 @@ UNUSED_FN static void reader_count(void)
     reader_wait();
 }
 
-/* Like fix_wait, for answers that do not depend on the drop under way. */
+/* Writes like fix_wait, for answers that do not depend on the drop in progress. */
 UNUSED_FN static enum err put_meanwhile(const char *row, bool deletes)
 {
     struct sto_mutation m = deletes ? (struct sto_mutation){.kind = STO_DELETE_FROM_ROW}

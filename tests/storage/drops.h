@@ -1,11 +1,16 @@
 /*
- * tests/storage/drops.h - many rows, dropped, and what is left of them in the files.
+ * tests/storage/drops.h - many dropped rows, and their remains in the files.
  *
- * Does:     fill tables, count stored keys that are there physically, and notes; wait for the
- * engine to give space back, purge the first tenant. Owns:     nothing. May use:
- * tests/storage/fixture.h. Knows no: what is tested. Threads:  one. Blocks:   for answers, and
- * until the space was given back. Fails by: ck_assert. Limits:   DROPS_ROWS rows at once.
- * Promises: 1. What a range tombstone covers counts as there as long as a snapshot holds it.
+ * Does:     fill tables, count physically stored keys and reclaim records; wait until the engine
+ *           has reclaimed space, purge the first tenant.
+ * Owns:     nothing.
+ * May use:  tests/storage/fixture.h.
+ * Knows no: the tests.
+ * Threads:  one.
+ * Blocks:   for answers, and until the space is reclaimed.
+ * Fails by: ck_assert.
+ * Limits:   DROPS_ROWS rows at once.
+ * Promises: 1. A key below a range tombstone counts as stored while a snapshot holds it.
  */
 #ifndef TESTS_STORAGE_DROPS_H
 #define TESTS_STORAGE_DROPS_H
@@ -23,8 +28,8 @@ static struct rdb_engine *engine(void)
     return sto_rdb_engine(fix.engine);
 }
 
-/* Rows "<row>-0000" and so on of two cells in a table, the text in one of them, the first half of
- * them in a file. */
+/* Writes rows "<row>-0000" and so on to a table, with two cells, one of which holds the text;
+ * flushes the first half of the rows to a file. */
 UNUSED_FN static void fill(const struct sto_table_scope *scope, const char *row, const char *text,
                            int rows)
 {
@@ -54,7 +59,8 @@ UNUSED_FN static void fill(const struct sto_table_scope *scope, const char *row,
         ck_assert_int_eq(ops[i].op.result, ERR_OK);
 }
 
-/* Rows of others, so that files hold them beside those of the first table. */
+/* Writes rows of other tables and tenants, so that files hold them beside the first table's
+ * rows. */
 UNUSED_FN static void fill_neighbours(void)
 {
     fill(&fix.tables[0][1], "neighbour", "neighbour", 50);
@@ -62,7 +68,7 @@ UNUSED_FN static void fill_neighbours(void)
     fill(&fix.tables[2][0], "neighbour", "neighbour", 50);
 }
 
-/* They have them still. */
+/* Checks that the neighbours still have their rows. */
 UNUSED_FN static void neighbours_check(void)
 {
     ck_assert_uint_eq(sto_counters_read(&fix.tables[0][1].schema->table->counters).rows, 50);
@@ -72,7 +78,7 @@ UNUSED_FN static void neighbours_check(void)
     }
 }
 
-/* Keys that are there whether a range tombstone covers them or not. */
+/* Counts stored keys, including those that a range tombstone covers. */
 UNUSED_FN static uint64_t physical_keys(const struct sto_table_scope *scope)
 {
     struct sto_range range = sto_range_of_table(scope);
@@ -96,7 +102,7 @@ static struct rdb_notes_due notes_due(void)
     return due;
 }
 
-/* One that is not for later. */
+/* Returns whether a reclaim record is due now. */
 UNUSED_FN static bool note_is_there(void)
 {
     return notes_due().now > 0;
@@ -112,7 +118,7 @@ UNUSED_FN static void wait_until_idle(void)
     fix_await_flag(&engine()->reclaim.is_idle, "the space to be given back");
 }
 
-/* Sees what is there: nothing of it is rewritten away before the release. */
+/* Takes a snapshot of the current data: compactions keep all of it until the release. */
 UNUSED_FN static const rocksdb_snapshot_t *hold_bytes(void)
 {
     return rocksdb_create_snapshot(engine()->db.handle);
@@ -123,7 +129,8 @@ UNUSED_FN static void let_bytes_go(const rocksdb_snapshot_t *snapshot)
     rocksdb_release_snapshot(engine()->db.handle, snapshot);
 }
 
-/* The first tenant; its gate is closed. */
+/* Purges the first tenant, whose gate is closed; runs steps from `from` up to, excluding,
+ * `behind`. */
 UNUSED_FN static void purge(enum sto_purge_step from, enum sto_purge_step behind)
 {
     for (enum sto_purge_step s = from; s < behind; s++) {
@@ -133,7 +140,7 @@ UNUSED_FN static void purge(enum sto_purge_step from, enum sto_purge_step behind
     }
 }
 
-/* For tests that kill: no engine is open in their own process. */
+/* Cleans up after tests that kill a child: no engine is open in their own process. */
 UNUSED_FN static void teardown_closed(void)
 {
     base_mailbox_fini(&fix.mailbox);

@@ -1,15 +1,15 @@
 /*
- * tests/storage/files_hold.h - looks for a text in the bytes of all files.
+ * tests/storage/files_hold.h - searches the bytes of all files for a text.
  *
  * Does:     read every file under a directory.
  * Owns:     nothing.
  * May use:  base/, check.
- * Knows no: what the files are.
+ * Knows no: the files' formats.
  * Threads:  one.
  * Blocks:   yes.
  * Fails by: ck_assert.
  * Limits:   files of 512 MiB.
- * Promises: 1. A text in any file that is there all the while is found.
+ * Promises: 1. A text is found in any file that exists during the whole call.
  */
 #ifndef TESTS_STORAGE_FILES_HOLD_H
 #define TESTS_STORAGE_FILES_HOLD_H
@@ -22,7 +22,7 @@
 #include "base/file.h"
 #include "base/limits.h"
 
-/* Whether any file under the directory holds the text. */
+/* Returns whether any file under the directory contains the text. */
 __attribute__((unused)) static bool files_hold(const char *dir, const char *text)
 {
     DIR *d = opendir(dir);

@@ -1,15 +1,15 @@
 /*
- * tests/storage/filter_draw.h - random filters and rows, of few names, so that they meet.
+ * tests/storage/filter_draw.h - random filters and rows with few names, so that filters match.
  *
  * Does:     draw trees of every kind of filter, and rows of three families.
- * Owns:     nothing; the nodes of a tree lie in its maker.
+ * Owns:     nothing; the maker holds the nodes of a tree.
  * May use:  base/, storage/, tests/support/.
- * Knows no: what they are held against.
+ * Knows no: the comparison.
  * Threads:  one at a time.
  * Blocks:   no.
  * Fails by: does not fail.
  * Limits:   NODES of a tree, ORACLE_CELLS of a row.
- * Promises: 1. The same seed draws the same.
+ * Promises: 1. Equal seeds draw equal values.
  */
 #ifndef TESTS_STORAGE_FILTER_DRAW_H
 #define TESTS_STORAGE_FILTER_DRAW_H
@@ -36,7 +36,7 @@ static inline struct slice pattern_of(struct random *r)
     return base_slice_text(patterns[random_below(r, sizeof patterns / sizeof patterns[0])]);
 }
 
-/* --- making -----------------------------------------------------------------------------------
+/* --- construction -----------------------------------------------------------------------------
  */
 
 struct maker {

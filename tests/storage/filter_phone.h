@@ -1,16 +1,16 @@
 /*
  * tests/storage/filter_phone.h - the row of the documentation's filter pages, read by a filter.
  *
- * Does:     make the row with its schema before each test; compile a filter and read the row.
+ * Does:     create the row with its schema before each test; compile a filter and read the row.
  * Owns:     schema and row, from phone_setup to phone_teardown.
  * May use:  base/, storage/, tests/.
- * Knows no: what should come out.
+ * Knows no: the expected output.
  * Threads:  one at a time.
  * Blocks:   no.
  * Fails by: a failed check.
  * Limits:   none.
- * Promises: 1. Times are small and whole milliseconds; one cell more than the documentation has is
- *              an old version in the plan.
+ * Promises: 1. Times are small and whole milliseconds; the only cell that the documentation does
+ *              not have is an old version in the plan.
  */
 #ifndef TESTS_STORAGE_FILTER_PHONE_H
 #define TESTS_STORAGE_FILTER_PHONE_H

@@ -1,18 +1,17 @@
 /*
  * tests/storage/filter_rows.h - a schema, rows, and a reader that drives a filter over them.
  *
- * Does:     make a schema without storing it; make filters in one expression; give a row to a run
- *           as a scan would, skipping what hints and the projection allow, and preparing cells, all
- *           of it or by chance;
- *           hold what comes out against the oracle.
- * Owns:     what it returns is the caller's.
+ * Does:     create a schema without storing it; build filters in one expression; pass a row to a
+ *           run as a scan does, skip cells as hints and the projection allow, and prepare cells,
+ *           always or at random; compare the output with the oracle.
+ * Owns:     nothing; the caller owns results.
  * May use:  base/, storage/, tests/support/.
- * Knows no: where filters and rows come from.
+ * Knows no: the source of filters and rows.
  * Threads:  one at a time.
  * Blocks:   no.
  * Fails by: aborting; tests and fuzz targets share it.
  * Limits:   those of tests/support/filter_oracle.h.
- * Promises: 1. Cells that come out of order, or are none of the row's, abort.
+ * Promises: 1. Output cells that are out of order, or not in the row, abort.
  */
 #ifndef TESTS_STORAGE_FILTER_ROWS_H
 #define TESTS_STORAGE_FILTER_ROWS_H
@@ -65,7 +64,7 @@
 /* --- a schema ---------------------------------------------------------------------------------
  */
 
-/* Families of these names with numbers 2, 4, 6, ... */
+/* Returns a schema with families of these names and numbers 2, 4, 6, ... */
 static inline struct sto_schema *filter_schema(const char *const *names, size_t count)
 {
     struct sto_schema *s = base_new(sizeof *s + count * sizeof s->families[0]);
@@ -90,8 +89,8 @@ struct reader {
     struct oracle_list out;
     enum honour honour;
     struct random *random;
-    size_t passes; /* made over the last row */
-    size_t given;  /* cells given to the filter, all passes */
+    size_t passes; /* number of passes over the last row */
+    size_t given;  /* number of cells passed to the filter, all passes */
 };
 
 static inline size_t position_in_row(const struct oracle_row *row, const struct sto_cell *cell)
@@ -133,7 +132,7 @@ static inline bool is_projected(const struct sto_schema *s, const struct sto_pro
            (p->until_us == 0 || cell->timestamp_us < p->until_us);
 }
 
-/* The index behind what the hint lets go after the cell at `index`. */
+/* Returns the index after the cells that the hint allows to skip after the cell at `index`. */
 static inline size_t reader_skip(const struct oracle_row *row, size_t index,
                                  enum sto_filter_hint hint)
 {
@@ -170,7 +169,7 @@ static inline void reader_pass(struct reader *r, struct sto_filter_run *run,
     }
 }
 
-/* Everything the run emits for the row is in r->out, to be freed. */
+/* Reads a row; r->out receives the run's output, which the caller frees. */
 static inline void reader_read(struct reader *r, struct sto_filter_program *program,
                                struct sto_filter_run *run)
 {
@@ -192,7 +191,7 @@ static inline void reader_read(struct reader *r, struct sto_filter_program *prog
  */
 
 struct expected {
-    struct oracle_list sampled; /* row_sample takes the row */
+    struct oracle_list sampled; /* row_sample accepts the row */
     struct oracle_list not_sampled;
 };
 
@@ -215,8 +214,8 @@ static inline bool reads_right(const struct sto_schema *schema, struct sto_filte
     return is_right;
 }
 
-/* Skipping everything that may be skipped, skipping nothing, and skipping by chance all give what
- * the oracle gives. */
+/* Returns whether skipping everything that may be skipped, skipping nothing, and skipping at random
+ * all emit the oracle's output. */
 static inline bool is_right(const struct sto_schema *schema, struct sto_filter_program *program,
                             const struct sto_filter *filter, const struct oracle_row *row,
                             uint64_t seed)

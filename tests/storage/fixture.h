@@ -1,11 +1,11 @@
 /*
- * tests/storage/fixture.h - an engine in a directory of its own, driven from one thread.
+ * tests/storage/fixture.h - an engine in its own directory, driven from one thread.
  *
- * Does:     open and close it, on files of neighbours (tests/support/bed.h) unless a test says
- *           otherwise; wait for answers, keep what a sink received as text.
+ * Does:     open and close it, on files of neighbours (tests/support/bed.h) unless a test prevents
+ *           that; wait for answers, store a sink's input as text.
  * Owns:     the directory, removed at the end.
  * May use:  base/, storage/, check.
- * Knows no: what is tested.
+ * Knows no: the tests.
  * Threads:  one.
  * Blocks:   yes.
  * Fails by: ck_assert.
@@ -37,7 +37,7 @@
 #define FIX_TABLES  2
 #define UNUSED_FN   __attribute__((unused))
 
-/* 'ab' and 'abc' so that one begins like the other. */
+/* 'ab' and 'abc', so that one name is a prefix of another. */
 static const char *const fix_tenant_names[FIX_TENANTS] = {"ab", "abc", "b-0"};
 static const char *const fix_table_names[FIX_TABLES] = {"t", "t2"};
 
@@ -50,7 +50,7 @@ static struct fixture {
     struct sto_account accounts[FIX_TENANTS];
     struct sto_tenant_scope tenants[FIX_TENANTS];
     struct sto_table_scope tables[FIX_TENANTS][FIX_TABLES];
-    struct sto_gc_node gc[2]; /* of families f and gg in tables made from now on; all zero: none */
+    struct sto_gc_node gc[2]; /* of families f and gg in tables created later; all zero: none */
     bool sealed;              /* tenants have keys: the same after a reopen */
     bool aggregates;          /* tables have the families sum, min, max, hll as well: 3 to 6 */
     size_t outstanding;
@@ -64,7 +64,7 @@ UNUSED_FN static void fix_dir_make(void)
     memcpy(fix.dir, dir, strlen(dir) + 1);
 }
 
-/* For nftw: of directories inside the fixture's. */
+/* For nftw: removes directories inside the fixture's. */
 UNUSED_FN static int fix_remove_one(const char *path, const struct stat *st, int type,
                                     struct FTW *ftw)
 {
@@ -79,7 +79,7 @@ UNUSED_FN static void fix_dir_remove(void)
     process_temp_dir_remove(fix.dir, fix.keeper);
 }
 
-/* A schema with one ref. */
+/* Returns a schema with one ref. */
 static struct sto_schema *fix_schema(const char *table, const struct sto_schema *old,
                                      const struct sto_family_spec *families, size_t count)
 {
@@ -89,7 +89,7 @@ static struct sto_schema *fix_schema(const char *table, const struct sto_schema 
     return schema;
 }
 
-/* New accounts and schemas, as a start of the program makes them. */
+/* Creates accounts and schemas, as a start of the program does. */
 static void fix_scopes_make(void)
 {
     struct sto_family_spec families[6] = {{.name = SLICE_LIT("f")}, {.name = SLICE_LIT("gg")}};
@@ -149,7 +149,7 @@ UNUSED_FN static void fix_close(void)
     fix_scopes_drop();
 }
 
-/* Until reads are tried in memory: behind an open the files are asked first. */
+/* Returns whether reads are tried in memory: after an open the files are checked first. */
 static bool fix_is_in_memory(void *arg)
 {
     (void)arg;
@@ -166,7 +166,7 @@ static bool fix_flag_is_set(void *flag)
     return atomic_load((const _Atomic bool *)flag);
 }
 
-/* Until another thread has set it. */
+/* Waits until another thread has set the flag. */
 UNUSED_FN static void fix_await_flag(_Atomic bool *flag, const char *what)
 {
     process_await(fix_flag_is_set, flag, what);
@@ -191,7 +191,7 @@ static bool fix_engine_is_held(void *arg)
     return sto_rocksdb_test_is_held(fix.engine);
 }
 
-/* After sto_rocksdb_test_hold_at: until the engine is there. */
+/* Waits, after sto_rocksdb_test_hold_at, until the engine is held there. */
 UNUSED_FN static void fix_await_held(void)
 {
     process_await(fix_engine_is_held, NULL, "the engine to be held");
@@ -215,7 +215,7 @@ UNUSED_FN static bool fix_is_settled(void *arg)
     return busy == 0;
 }
 
-/* Of a child that is to be killed, or to kill itself. */
+/* Waits in a child that will be killed, or kill itself. */
 UNUSED_FN static _Noreturn void fix_wait_for_death(void)
 {
     for (;;)
@@ -228,14 +228,14 @@ UNUSED_FN static void fix_reopen(void)
     fix_open();
 }
 
-/* In a directory that is there. */
+/* Prepares the fixture in an existing directory. */
 UNUSED_FN static void fix_prepare_in(const char *dir)
 {
     (void)snprintf(fix.dir, sizeof(fix.dir), "%s", dir);
     ck_assert_int_eq(base_mailbox_init(&fix.mailbox), ERR_OK);
     sto_rocksdb_options_default(&fix.options);
     fix.options.dir = fix.dir;
-    /* Scaled down: files of a few thousand rows are many, in several levels, and their filters are
+    /* Scaled down: a few thousand rows fill many files in several levels, and their filters are
      * larger than the cache. */
     fix.options.memtable_bytes = 128 * KIB;
     fix.options.file_bytes = 32 * KIB;
@@ -251,7 +251,7 @@ UNUSED_FN static void fix_prepare_in(const char *dir)
     fix.options.meta_copies_s = 0; /* tests of copies call for them */
 }
 
-/* Whoever takes less than BED_OLD_ROWS says why. */
+/* Prepares the fixture on a bed. A caller with less than BED_OLD_ROWS states the reason. */
 UNUSED_FN static void fix_prepare_on(enum bed bed)
 {
     fix_dir_make();
@@ -294,7 +294,7 @@ UNUSED_FN static void fix_setup_alone(void)
     fix_open();
 }
 
-/* For tests that count what is answered from memory, or that need everything in one file. */
+/* Opens the fixture for tests that count answers from memory, or that need one file. */
 UNUSED_FN static void fix_setup_in_memory(void)
 {
     fix_prepare_alone();
@@ -347,7 +347,7 @@ static bool fix_is_taken(void *arg)
     return false;
 }
 
-/* Waits, and submits it again while the disk does not keep up. */
+/* Waits for the answer, and submits op again while the disk does not keep up. */
 static void fix_until_taken(struct sto_mutate_op *op)
 {
     process_await(fix_is_taken, op, "a disk that keeps up");
@@ -424,7 +424,7 @@ UNUSED_FN static void fix_assert_usage(size_t tenant, uint64_t bytes, uint64_t r
 struct fix_sink {
     struct sto_row_sink sink; /* first */
     struct buf text;
-    size_t full_bytes; /* is_full above so many bytes since the slice began */
+    size_t full_bytes; /* is_full above this many bytes since the slice started */
     size_t slice_begin;
     size_t row_begin;
     bool in_row;
@@ -496,7 +496,7 @@ UNUSED_FN static void fix_sink_init(struct fix_sink *s)
     base_buf_init(&s->text, 512 * MIB);
 }
 
-/* One slice. */
+/* Reads one slice. */
 UNUSED_FN static void fix_slice(struct sto_read_op *op, struct fix_sink *s, bool try_inline)
 {
     op->sink = &s->sink;
@@ -513,13 +513,13 @@ UNUSED_FN static void fix_slice(struct sto_read_op *op, struct fix_sink *s, bool
     s->halves += s->in_row;
 }
 
-/* For .rows: one range, given as members of sto_row_range. */
+/* For .rows: one range, from members of sto_row_range. */
 #define FIX_RANGE(...)                                                                             \
     {                                                                                              \
         .ranges = &(struct sto_row_range){__VA_ARGS__}, .count = 1                                 \
     }
 
-/* For .projection, of the families f (1) and gg (2). */
+/* Returns a .projection of family f (1) or gg (2). */
 UNUSED_FN static struct sto_projection fix_family(uint16_t number)
 {
     return (struct sto_projection){.families = {1ULL << (number - 1)}};
@@ -533,7 +533,7 @@ UNUSED_FN static struct sto_projection fix_column(uint16_t number, struct slice 
     return p;
 }
 
-/* All slices, to the end; the text is NUL-terminated in s->text. */
+/* Reads all slices to the end; s->text is NUL-terminated. */
 UNUSED_FN static enum err fix_read(const struct sto_table_scope *scope,
                                    const struct sto_read_spec *spec, struct fix_sink *s,
                                    bool try_inline)
@@ -572,7 +572,7 @@ static void fix_drop_done(struct sto_drop_op *op)
     fix.outstanding--;
 }
 
-/* Done; what comes out is in the operation. */
+/* Sweeps, waits for the answer, and returns the operation with its results. */
 UNUSED_FN static struct sto_drop_op fix_sweep_as(const struct sto_table_scope *scope,
                                                  enum sto_priority priority)
 {
@@ -609,7 +609,7 @@ UNUSED_FN static enum err fix_drop(const struct sto_table_scope *scope, struct s
     return op.result;
 }
 
-/* As tenancy does when a table is deleted. */
+/* Drops a table as tenancy does when a table is deleted. */
 UNUSED_FN static struct sto_drop_op fix_drop_table(const struct sto_table_scope *scope)
 {
     struct sto_drop_op op = {.scope = *scope,
@@ -650,7 +650,7 @@ UNUSED_FN static void fix_assert_no_drift(size_t tenant)
     ck_assert_uint_eq(op.counted_changes, op.recorded_changes);
 }
 
-/* All that was written, from memory into files: only those know sizes. */
+/* Flushes memtables into files, because only files have known sizes. */
 UNUSED_FN static void fix_flush(void)
 {
     struct rdb_db *db = &sto_rdb_engine(fix.engine)->db;

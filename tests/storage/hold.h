@@ -1,12 +1,12 @@
 /*
- * tests/storage/hold.h - a committer, or the readers, that wait until they are let go.
+ * tests/storage/hold.h - holds a committer, or the readers, until they are released.
  *
- * Does:     keep them busy, so that what is submitted meanwhile meets in one batch; let them go.
+ * Does:     keep them busy, so that operations submitted in between share one batch; release them.
  * Owns:     the messages that keep them busy.
  * May use:  tests/storage/fixture.h.
- * Knows no: what is submitted.
+ * Knows no: the operations.
  * Threads:  the test's main thread.
- * Blocks:   until they are there; until all is answered.
+ * Blocks:   until they are held; until all operations are answered.
  * Fails by: ck_assert.
  * Limits:   one committer at a time, or FIX_HOLD_READERS readers.
  * Promises: 1. They do nothing between the two calls.
@@ -47,7 +47,7 @@ static void fix_hold_begin(void)
     }
 }
 
-/* The tenant's. */
+/* Holds the tenant's committer. */
 UNUSED_FN static void fix_hold_committer(size_t tenant)
 {
     struct rdb_engine *e = sto_rdb_engine(fix.engine);
@@ -65,11 +65,11 @@ UNUSED_FN static void fix_hold_readers(size_t tenant)
     for (size_t i = 0; i < FIX_HOLD_READERS; i++) {
         ck_assert(
             sto_rdb_pool_push(&sto_rdb_engine(fix.engine)->pool, &job, &fix_holds[i].msg, NULL));
-        fix_await_flag(&fix_holds[i].is_reached, "a reader"); /* each on a thread of its own */
+        fix_await_flag(&fix_holds[i].is_reached, "a reader"); /* each on its own thread */
     }
 }
 
-/* And wait for what was submitted; also when nobody was held. */
+/* Releases held threads, if any, and waits for all submitted operations. */
 static void fix_let_go(void)
 {
     if (fix_is_held) {

@@ -1,5 +1,5 @@
 /*
- * tests/storage/hot.h - rows that change often: how much work a read of them is.
+ * tests/storage/hot.h - rows that change often: the work of reading them.
  *
  * Does:     open an engine whose data stays in memory; count the moves and the removed keys of a
  *           read that the calling thread answers.
@@ -10,7 +10,7 @@
  * Blocks:   as the fixture.
  * Fails by: ck_assert.
  * Limits:   none.
- * Promises: 1. A read that was handed to a reader fails the test.
+ * Promises: 1. A read that was passed to a reader fails the test.
  */
 #ifndef TESTS_STORAGE_HOT_H
 #define TESTS_STORAGE_HOT_H
@@ -19,7 +19,7 @@
 
 #define T        (&fix.tables[0][0])
 #define MANY     1000
-#define WORK_MAX 250 /* a few moves, each past as many removed keys as are bearable */
+#define WORK_MAX 250 /* a few moves, each past an acceptable number of removed keys */
 
 UNUSED_FN static const struct sto_read_spec ROW = {.row_key = SLICE_LIT("hot")};
 
@@ -34,7 +34,8 @@ UNUSED_FN static void flush(void)
     ck_assert_int_eq(sto_rdb_flush(sto_rdb_engine(fix.engine)), ERR_OK);
 }
 
-/* Moves and removed keys of a read that begins on this thread, and whether it ended there. */
+/* Returns moves and removed keys of a read that starts on this thread, and whether it ended
+ * there. */
 UNUSED_FN static uint64_t work_and_place(const struct sto_read_spec *spec, const char *wanted,
                                          bool *out_inline)
 {
@@ -61,7 +62,7 @@ UNUSED_FN static uint64_t work_and_place(const struct sto_read_spec *spec, const
     return work;
 }
 
-/* What a read is made of that is answered by this thread. */
+/* Returns the work of a read, which this thread must answer. */
 UNUSED_FN static uint64_t work_of(const struct sto_read_spec *spec, const char *wanted)
 {
     bool is_inline;

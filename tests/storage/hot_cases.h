@@ -1,12 +1,12 @@
 /*
  * tests/storage/hot_cases.h - rows that change often, case by case: after any number of changes,
- * reads and further changes are as much work as after a few.
+ * reads and further changes need as much work as after a few.
  *
- * Does:     make the changes of a case; count the work of a read and of one more change at once,
- *           in files, after a sweep and after a restart.
+ * Does:     make the changes of a case; count the work of a read and of one more change
+ *           immediately, in files, after a sweep and after a restart.
  * Owns:     nothing.
  * May use:  tests/storage/.
- * Knows no: how many changes are many.
+ * Knows no: the number of changes.
  * Threads:  one.
  * Blocks:   as the fixture.
  * Fails by: ck_assert.
@@ -24,8 +24,8 @@ struct hot_case {
     struct sto_gc_node rule;   /* of family f */
     void (*change)(int64_t i); /* i: from 1 */
     struct sto_read_spec spec;
-    size_t cells; /* that it returns */
-    bool walks;   /* it has no known target: flat after a rewriting only */
+    size_t cells; /* number of cells that a read returns */
+    bool walks;   /* a read has no known target: constant work only after a rewrite of files */
 };
 
 static void hot_mutate(const char *row, struct sto_mutation *m, size_t count)
@@ -39,7 +39,7 @@ static void hot_set(int64_t i)
     hot_mutate("hot", &m, 1);
 }
 
-/* All of it is too old, but for one cell of another family. */
+/* Writes a cell that is too old, and keeps one valid cell in another family. */
 static void hot_set_old(int64_t i)
 {
     struct sto_mutation m[2] = {fix_set(1, "q", i * 1000, SLICE_LIT("v")),
@@ -54,7 +54,7 @@ static void hot_increment(int64_t i)
     hot_mutate("hot", &m, 1);
 }
 
-/* The value is emptied now and then, or it would grow with the changes. */
+/* Appends to the value, and empties it every 16 changes, so that it does not grow with them. */
 static void hot_append(int64_t i)
 {
     struct sto_mutation m[2] = {remove_column("q", 0), fix_append(1, "q", SLICE_LIT("v"))};
@@ -117,7 +117,7 @@ static void hot_queue_reversed(int64_t i)
         ck_assert_int_eq(fix_delete_row(T, hot_row(HOT_LAST - i + HOT_QUEUE)), ERR_OK);
 }
 
-/* Rows of a prefix, and the drop of them; one that stays comes after. */
+/* Writes rows of a prefix and drops them; a row after them remains. */
 static void hot_drop_and_refill(int64_t i)
 {
     if (i == 1)
@@ -178,7 +178,8 @@ struct hot_state {
     uint64_t work;
 };
 
-/* What a read costs. False: a compaction took the file away that was in memory. */
+/* Measures the work of a read; returns false when a compaction removed the file that was in
+ * memory. */
 static bool hot_look(void *arg)
 {
     struct hot_state *state = arg;
@@ -190,7 +191,8 @@ static bool hot_look(void *arg)
     return is_inline;
 }
 
-/* After removed keys that it walked through were rewritten. */
+/* Returns whether the work is constant, after the removed keys that a read passed were
+ * rewritten. */
 static bool hot_is_flat(void *arg)
 {
     struct hot_state *state = arg;
@@ -211,7 +213,7 @@ static void hot_await_flat(const struct hot_case *c)
     process_await(hot_is_flat, &state, c->name);
 }
 
-/* One more change passes few removed keys on its committer. */
+/* Asserts that one more change passes few removed keys on its committer. */
 static void hot_assert_change_is_flat(const struct hot_case *c, int64_t i)
 {
     struct passed passed;
@@ -225,7 +227,7 @@ static void hot_assert_change_is_flat(const struct hot_case *c, int64_t i)
 
 UNUSED_FN static void hot_case_run(const struct hot_case *c, int64_t changes)
 {
-    fix_prepare_alone(); /* what a read passes is counted, and it reads from memory */
+    fix_prepare_alone(); /* passed keys are counted, and reads use memory */
     fix.options.memtable_bytes = 4 * MIB;
     fix.options.cache_bytes = 16 * MIB;
     fix.gc[0] = c->rule;
@@ -244,7 +246,7 @@ UNUSED_FN static void hot_case_run(const struct hot_case *c, int64_t changes)
         hot_assert_change_is_flat(c, changes + 2);
     }
     (void)fix_sweep(T);
-    hot_await_flat(c); /* what it removed may be in front of what the row has left */
+    hot_await_flat(c); /* removed keys may precede the row's remaining ones */
     fix_reopen();
     fix_wait_for_memory();
     hot_assert_flat(c, "after a restart");

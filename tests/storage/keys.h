@@ -1,10 +1,10 @@
 /*
  * tests/storage/keys.h - data keys of the fixture's tenants, the same after every reopen.
  *
- * Does:     make them.
+ * Does:     create them.
  * Owns:     nothing.
  * May use:  base/, storage/, check.
- * Knows no: what is tested.
+ * Knows no: the tests.
  * Threads:  any.
  * Blocks:   no.
  * Fails by: ck_assert.

@@ -4,12 +4,12 @@
  * Does:     fills the first and the last tenant until their files are in several levels.
  * Owns:     nothing.
  * May use:  tests/storage/fixture.h.
- * Knows no: what is tested.
+ * Knows no: the tests.
  * Threads:  the test's main thread.
  * Blocks:   for answers.
  * Fails by: ck_assert.
  * Limits:   MANY_ROWS rows of each.
- * Promises: 1. After fill_levels the cells are in three levels at least, with the options of
+ * Promises: 1. After fill_levels the cells are in at least three levels, with the options of
  *              fix_setup.
  */
 #ifndef TESTS_STORAGE_LEVELS_H
@@ -21,7 +21,7 @@
 
 enum { MANY_ROWS = 30000, BATCH = 500 };
 
-/* Rows first, first + step, ... of a tenant, with values that do not compress. */
+/* Writes rows first, first + step, ... of a tenant, with incompressible values. */
 UNUSED_FN static void fill_many(size_t tenant, int first, int step)
 {
     static struct many_op {
@@ -46,7 +46,7 @@ UNUSED_FN static void fill_many(size_t tenant, int first, int step)
             fix_submit(&o->op);
         }
         for (int k = 0; k < n; k++) {
-            fix_until_taken(&ops[k].op); /* files as small as these are many */
+            fix_until_taken(&ops[k].op); /* such small files are many */
             ck_assert_int_eq(ops[k].op.result, ERR_OK);
         }
     }
@@ -72,7 +72,7 @@ UNUSED_FN static void fill_levels(void)
     fill_many(2, 0, 1);
     fill_many(0, 0, 7); /* again, so that upper levels overlap the last one */
     fill_many(2, 3, 7);
-    for (int round = 0; levels_in_use() < 3; round++) { /* compactions are late, or done */
+    for (int round = 0; levels_in_use() < 3; round++) { /* compactions are pending, or done */
         ck_assert_int_lt(round, 20);
         fill_many(0, round % 7, 7);
     }

@@ -1,8 +1,8 @@
 /*
- * tests/storage/log_maker.h - logs as RocksDB writes them, made in memory.
+ * tests/storage/log_maker.h - logs in RocksDB's format, created in memory.
  *
  * Does:     appends records of given batches to a buffer, in blocks and fragments.
- * Owns:     nothing; the buffer is the caller's.
+ * Owns:     nothing; the caller owns the buffer.
  * May use:  base/.
  * Knows no: storage/rocksdb/log_file.h, which it tests.
  * Threads:  one at a time.
@@ -66,7 +66,7 @@ static inline void maker_record(struct buf *out, struct slice bytes)
     }
 }
 
-/* A batch with so many changes, and so many more bytes that look like chance. */
+/* Appends a batch with `count` changes and `bytes` more pseudo-random bytes. */
 static inline void maker_batch(struct buf *out, uint64_t sequence, uint32_t count, size_t bytes)
 {
     struct buf payload;

@@ -1,15 +1,17 @@
 /*
- * tests/storage/plan.h - dear operations of tests, and readers that are held where they have one.
+ * tests/storage/plan.h - expensive operations of tests, and readers that are held while they have
+ * one.
  *
- * Does:     makes long rows and operations over them; submits them, and knows the order of answers.
+ * Does:     creates long rows and operations over them; submits them, and records the order of
+ *           answers.
  * Owns:     the operations of a test.
  * May use:  tests/storage/fixture.h.
- * Knows no: what becomes of them.
+ * Knows no: their results.
  * Threads:  the test's main thread.
  * Blocks:   await and await_plan.
  * Fails by: ck_assert.
  * Limits:   rows of CELLS cells, or versions of one column.
- * Promises: 1. A plan is held before any of it is worked out, or behind, until let_go.
+ * Promises: 1. A plan is held before any of it is computed, or after it is, until let_go.
  */
 #ifndef TESTS_STORAGE_PLAN_H
 #define TESTS_STORAGE_PLAN_H
@@ -38,8 +40,8 @@ UNUSED_FN static void prepare(void)
     }
 }
 
-/* A large change keeps others waiting for as long as the machine is slow; only the tests of that
- * count it. */
+/* Opens the fixture without counting the time that a large change holds others, which depends on
+ * the machine's speed; only the tests of that count enable it. */
 UNUSED_FN static void setup(void)
 {
     prepare();
@@ -47,7 +49,7 @@ UNUSED_FN static void setup(void)
     sto_rocksdb_test_held_free(fix.engine, UINT64_MAX);
 }
 
-/* In operations that are not dear. */
+/* Writes a long row in operations that are not expensive. */
 UNUSED_FN static void put_long_row(const char *row, size_t count)
 {
     for (size_t i = 0; i < count; i += 500)
@@ -64,7 +66,7 @@ UNUSED_FN static void put_versions(const char *row, size_t count)
     }
 }
 
-/* Before they work it out, or behind. */
+/* Holds readers before they compute a plan, or after. */
 UNUSED_FN static void hold_readers(bool behind)
 {
     sto_rocksdb_test_hold_at(fix.engine, behind ? STO_DIE_PLANNED : STO_DIE_PLANNING);
@@ -93,7 +95,7 @@ UNUSED_FN static struct sto_filter_program *value_is(const char *value)
     return compile(&f);
 }
 
-/* One that counts the answers, so that their order is known. */
+/* A request that counts the answers, so that their order is known. */
 struct request {
     struct sto_mutate_op op; /* first */
     struct sto_check check;
@@ -129,7 +131,7 @@ UNUSED_FN static void set_submit(struct request *q, size_t tenant, const char *r
     submit(q, tenant, row);
 }
 
-/* Writes "yes" or "no" into gg:c. */
+/* Builds a check that writes "yes" or "no" to gg:c. */
 UNUSED_FN static void check_make(struct request *q, struct sto_filter_program *p)
 {
     *q = (struct request){.then = fix_set(2, "c", 1000, SLICE_LIT("yes")),
@@ -152,7 +154,7 @@ UNUSED_FN static void await(const struct request *q)
     }
 }
 
-/* Until a reader has it; it is not done without one. */
+/* Waits until a reader has the operation; it must not be done without one. */
 UNUSED_FN static void await_plan(const struct request *q)
 {
     while (!sto_rocksdb_test_is_held(fix.engine)) {
@@ -162,7 +164,7 @@ UNUSED_FN static void await_plan(const struct request *q)
     }
 }
 
-/* What the readers' fair order was charged for a predicate over a long row. */
+/* Returns the readers' charge, in their fair order, for a predicate over a long row. */
 UNUSED_FN static uint64_t charged_for(struct sto_filter_program *p)
 {
     const struct sto_fair_line *scans = &(T)->tenant.account->scans;
