@@ -289,8 +289,8 @@ static bool has_text(const json_t *list, const json_t *text)
     return false;
 }
 
-/* Returns whether both lists hold the same texts, in any order; a list missing in the file never
- * differs. */
+/* Returns whether both lists hold the same texts, in any order;
+ * a list missing in the file never differs. */
 static bool are_same_texts(const json_t *wanted, const json_t *present)
 {
     size_t i;
@@ -374,8 +374,8 @@ static void mark_waiting(struct cli_apply *a)
 
 /* --- all of it -------------------------------------------------------------------------------- */
 
-/* Returns the plans that exist after the run, the server's and the file's; false: a removed
- * plan. */
+/* Returns the plans that exist after the run, the server's and the file's;
+ * false: a removed plan. */
 static json_t *plans_then(const struct cli_apply *a, const json_t *plans)
 {
     json_t *all = json_copy((json_t *)(uintptr_t)plans);

@@ -19,8 +19,8 @@
 
 void cli_apply_families(struct cli_apply_reader *r, const struct cli_yaml_node *n, json_t *doc,
                         const char *name);
-/* Returns an age such as "30d", "1.5s" or "86400" in the server's form; NULL when text is not
- * one. */
+/* Returns an age such as "30d", "1.5s" or "86400" in the server's form;
+ * NULL when text is not one. */
 json_t *cli_apply_age(const char *text);
 
 #endif

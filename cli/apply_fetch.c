@@ -89,8 +89,8 @@ static enum cli_exit fetch_list(struct cli_apply_server *s, json_t *wanted)
     return e;
 }
 
-/* Requests each tenant by prefix: the first ID with the prefix is the tenant's own, as the
- * shortest. */
+/* Requests each tenant by prefix: the first ID with the prefix is the tenant's own,
+ * as the shortest. */
 static enum cli_exit fetch_each(struct cli_apply_server *s, json_t *wanted)
 {
     const char *id;

@@ -23,8 +23,8 @@
 
 /* --- a thing with a name ---------------------------------------------------------------------- */
 
-/* Stores the ID under `field` in doc as "id"; returns false, with a complaint, when there is
- * none. */
+/* Stores the ID under `field` in doc as "id"; returns false, with a complaint,
+ * when there is none. */
 static bool read_id(struct cli_apply_reader *r, const struct cli_yaml_node *n, const char *what,
                     const char *field, enum err (*check)(struct slice, struct errbuf *),
                     json_t *doc)

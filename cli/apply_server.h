@@ -32,8 +32,8 @@ enum cli_exit cli_apply_server_open(struct cli_apply_server *s, struct cli *cli,
                                     struct cli_apply *a);
 void cli_apply_server_close(struct cli_apply_server *s);
 
-/* Sets the item that refusals of later requests name; NULL: none. Requests about tables go to the
- * item's tenant. */
+/* Sets the item that refusals of later requests name; NULL: none.
+ * Requests about tables go to the item's tenant. */
 void cli_apply_server_about(struct cli_apply_server *s, const struct cli_apply_item *item);
 
 #endif

@@ -17,8 +17,8 @@ bool cli_ask_possible(void)
     return isatty(STDIN_FILENO) == 1 && cli_err_is_terminal();
 }
 
-/* Waits for a line; returns false when interrupted, also by a signal that arrived before the
- * wait. */
+/* Waits for a line; returns false when interrupted, also by a signal that
+ * arrived before the wait. */
 static bool wait_for_line(void)
 {
     struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};

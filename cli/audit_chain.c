@@ -193,8 +193,8 @@ static enum cli_exit broken(const struct cli_audit_chain *c, const struct base_a
                     what);
 }
 
-/* Returns the previous head of the tenant's chain. A part of a trail starts with the head that its
- * first record names. */
+/* Returns the previous head of the tenant's chain. A part of a trail starts
+ * with the head that its first record names. */
 static void tenant_head_get(const struct cli_audit_chain *c, const struct base_audit_record *r,
                             struct base_audit_head *out)
 {
@@ -261,8 +261,8 @@ static enum cli_exit compare_noted(struct cli_audit_chain *c, const struct base_
     return broken(c, r, "it is not the one whose hash was noted: the trail was written anew");
 }
 
-/* Returns whether the record states its tenant's offboarding, which erases subjects of its
- * records. */
+/* Returns whether the record states its tenant's offboarding,
+ * which erases subjects of its records. */
 static bool is_departure(const struct base_audit_record *r)
 {
     static const char *const ACTIONS[] = {"tenant.offboard", "purge.start", "tenant.tombstone"};

@@ -52,8 +52,8 @@ void cli_audit_chain_init(struct cli_audit_chain *c);
 void cli_audit_chain_fini(struct cli_audit_chain *c);
 /* Returns whether the line is a cut, with which a trail starts after old records were removed. */
 bool cli_audit_is_cut(const json_t *line);
-/* Starts the chain at a cut. Reports CLI_CHECK_FAILED for a cut that is not signed, or that is not
- * the first line. */
+/* Starts the chain at a cut. Reports CLI_CHECK_FAILED for a cut that is not signed,
+ * or that is not the first line. */
 enum cli_exit cli_audit_chain_begin(struct cli_audit_chain *c, struct slice line,
                                     const json_t *cut);
 /* Checks the next record. Reports CLI_CHECK_FAILED for a record that does not follow the last. */

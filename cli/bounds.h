@@ -32,7 +32,7 @@
 #define CLI_READ_BYTES    (256 * KIB)
 #define CLI_INPUT_WAIT_MS 100 /* lines of a slow pipe are sent after a pause of this length */
 
-/* Files of apply: enough for 100,000 tenants with a few tables each. */
+/* Files of apply: enough for 100,000 tenants with a few tables each, and for no more. */
 #define CLI_YAML_BYTES     (64 * MIB)
 #define CLI_YAML_NODES     4000000
 #define CLI_YAML_MEMORY    (512 * MIB)
@@ -51,7 +51,7 @@
 #define CLI_TRANSFER_PART       (64 * MIB) /* a range smaller than this is not worth a request */
 #define CLI_TRANSFER_TRIES      12         /* consecutive, without a row: a restart takes seconds */
 #define CLI_TRANSFER_WAIT_MS    5000
-#define CLI_TRANSFER_VALUE      (2 * MIB) /* larger cells are sent alone; a line cannot hold them */
+#define CLI_TRANSFER_VALUE      (2 * MIB) /* larger cells are sent alone: they may not fit a line */
 #define CLI_TRANSFER_LINE_CELLS 1000
 #define CLI_MANIFEST_BYTES      (256 * MIB)
 #define CLI_MANIFEST_FILES      1000000
@@ -77,7 +77,8 @@
 
 /* Moving a tenant. FEED_MESSAGE and FEED_TOKEN bound a message of a change stream and its token;
  * TENANT_ROWS is the number of changed rows copied at a time. Writes are stopped after a pass with
- * at most SMALL changes, or after NEAR consecutive passes that were at most BEHIND_S seconds late.
+ * at most SMALL changes that came near the end of all streams, or after NEAR consecutive passes
+ * that were at most BEHIND_S seconds late.
  * After PASSES passes the move fails, because the tenant writes too fast. */
 #define CLI_FEED_MESSAGE    (16 * MIB)
 #define CLI_FEED_TOKEN      128

@@ -32,8 +32,8 @@ struct cli_bulk {
     void (*on_state)(void *ctx, const struct cli_line *line, enum cli_line_state state,
                      const json_t *verdict);
     void *ctx;
-    /* Returns whether to continue; called about once a second. NULL: only a signal stops the
-     * send. */
+    /* Returns whether to continue; called about once a second.
+     * NULL: only a signal stops the send. */
     bool (*goes_on)(void *ctx);
 
     bool slow; /* the server throttled a line */

@@ -127,8 +127,8 @@ static void add_line(struct cli_chunk *c, struct cli_input *in, struct slice lin
     INVARIANT(c->bytes.error == ERR_OK);
 }
 
-/* Moves complete lines to the chunk; at the end of the input also a last line without a line
- * feed. */
+/* Moves complete lines to the chunk; at the end of the input also a last line
+ * without a line feed. */
 static void take_lines(struct cli_chunk *c, struct cli_input *in)
 {
     size_t taken = 0;

@@ -58,8 +58,8 @@ void cli_chunk_fini(struct cli_chunk *c);
 enum cli_exit cli_chunk_fill(struct cli_chunk *c, struct cli_input *in);
 
 struct slice cli_chunk_line(const struct cli_chunk *c, size_t index);
-/* Outputs a number that is equal for lines about the same row key; false when the line has no
- * key. */
+/* Outputs a number that is equal for lines about the same row key;
+ * false when the line has no key. */
 bool cli_chunk_row(const struct cli_chunk *c, size_t index, uint64_t *out);
 
 #endif

@@ -40,8 +40,8 @@ static void print_summary(const struct cli_import *m, uint64_t started_ns)
                               (json_int_t)((base_monotonic_ns() - started_ns) / 1000000)));
 }
 
-/* Runs the stages. The server is checked first, so that a missing table is reported before hours of
- * hashing. */
+/* Runs the stages. The server is checked first, so that a missing table is
+ * reported before hours of hashing. */
 static enum cli_exit import(struct cli_import *m)
 {
     enum cli_exit e = cli_import_look(m, flag(m, "create"));

@@ -81,8 +81,8 @@ static enum cli_exit add_limits(const struct cli *cli, json_t *body)
     return e;
 }
 
-/* Returns {"kind":..,"scopes":[..],"tenants":[..],"label":..,"row_prefix":..}; NULL when a text is
- * not UTF-8. */
+/* Returns {"kind":..,"scopes":[..],"tenants":[..],"label":..,"row_prefix":..};
+ * NULL when a text is not UTF-8. */
 static json_t *creation_body(const struct cli *cli, const char *kind)
 {
     const char *label = cli_args_value(&cli->args, "label");

@@ -13,8 +13,8 @@
 
 #define ROW "/v1/tables/{}/rows/{}"
 
-/* Sends a change without retries after a lost answer, because none of these is idempotent. Takes
- * body. */
+/* Sends a change without retries after a lost answer, because none of these is idempotent.
+ * Takes body. */
 static enum cli_exit post(struct cli *cli, const char *pattern, json_t *body, json_t **out)
 {
     struct buf target;

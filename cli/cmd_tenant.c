@@ -168,8 +168,8 @@ static const struct cli_field WOULD_GO_FIELDS[] = {
     {NULL, NULL, CLI_FIELD_TEXT, NULL},
 };
 
-/* Returns the body of --confirm, --grace and --reason; NULL, with a message, when one is
- * invalid. */
+/* Returns the body of --confirm, --grace and --reason;
+ * NULL, with a message, when one is invalid. */
 static json_t *departure_wanted(struct cli *cli, enum cli_exit *out)
 {
     const char *id = cli->args.words[0];

@@ -57,8 +57,8 @@ extern const struct cli_option CLI_GLOBAL_OPTIONS[];
 /* Returns the command; NULL when there is none. group NULL: a command of one word. */
 const struct cli_command *cli_command_find(const char *group, const char *name);
 const struct cli_group *cli_group_find(const char *name);
-/* Returns the option; NULL when it is not in the list, which may be NULL. name has name_len
- * bytes. */
+/* Returns the option; NULL when it is not in the list, which may be NULL.
+ * name has name_len bytes. */
 const struct cli_option *cli_option_find(const struct cli_option *list, const char *name,
                                          size_t name_len);
 /* Returns the known word nearest to a mistyped one, among groups and single commands (group NULL)

@@ -1,5 +1,5 @@
-/* cli/config.c - see config.h. Options override the environment; an empty variable counts as
- * unset. */
+/* cli/config.c - see config.h. Options override the environment;
+ * an empty variable counts as unset. */
 #include "cli/config.h"
 
 #include <stdlib.h>

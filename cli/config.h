@@ -43,8 +43,8 @@ void cli_config_fini(struct cli_config *c);
 
 /* Returns whether the connection is plaintext. */
 bool cli_config_is_plain(const struct cli_config *c);
-/* Returns the URL of a foreign service, without a trailing slash, owned by the caller; NULL when
- * the URL is not valid. */
+/* Returns the URL of a foreign service, without a trailing slash, owned by the caller;
+ * NULL when the URL is not valid. */
 char *cli_config_foreign_url(const char *url);
 
 /* Derives the kind from the key's first letters; it selects routes, never permissions. */

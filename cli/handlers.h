@@ -91,8 +91,8 @@ enum cli_exit cli_health(struct cli *cli);
 /* Needs neither configuration nor connection. */
 enum cli_exit cli_completion(struct cli *cli);
 
-/* Follows a job to its end with a bar over its steps, then prints the job. Returns CLI_CHECK_FAILED
- * when the job failed. */
+/* Follows a job to its end with a bar over its steps, then prints the job.
+ * Returns CLI_CHECK_FAILED when the job failed. */
 enum cli_exit cli_job_follow(struct cli *cli, const char *job_id);
 /* Checks whether the server has the job. */
 enum cli_exit cli_job_is_known(struct cli *cli, const char *job_id, bool *out);

@@ -258,8 +258,8 @@ static void note_answer(CURL *curl, struct cli_answer *out, struct attempt *atte
     attempt->stale = connects == 0;
 }
 
-/* Tries once. Returns CLI_OK when a complete answer arrived, with any status; does not report
- * CLI_UNREACHABLE. */
+/* Tries once. Returns CLI_OK when a complete answer arrived, with any status;
+ * does not report CLI_UNREACHABLE. */
 static enum cli_exit perform(struct cli_http *http, const struct cli_request *rq, bool fresh,
                              struct cli_answer *out, struct attempt *attempt)
 {

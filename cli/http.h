@@ -47,8 +47,8 @@ struct cli_request {
     /* Called about once a second while the request waits for its answer; false aborts with
      * CLI_INTERRUPTED. NULL: only a signal aborts the request. */
     bool (*goes_on)(void *ctx);
-    /* Receives body bytes of a 2xx answer as they arrive; any result but CLI_OK aborts. NULL: the
-     * body is collected. */
+    /* Receives body bytes of a 2xx answer as they arrive; any result but CLI_OK aborts.
+     * NULL: the body is collected. */
     enum cli_exit (*on_bytes)(void *ctx, struct slice bytes);
     void *ctx; /* of both */
 };
@@ -70,13 +70,13 @@ void cli_http_close(struct cli_http *http);
 /* Sends the request and fills *out (base_buf_fini its body, also after an error). */
 enum cli_exit cli_http_run(struct cli_http *http, struct cli_request *request,
                            struct cli_answer *out);
-/* Sends a request that returns one JSON document; *out is NULL when the answer has no body.
- * json_decref it. */
+/* Sends a request that returns one JSON document; *out is NULL when the answer
+ * has no body. json_decref it. */
 enum cli_exit cli_http_json(struct cli_http *http, struct cli_request *request, json_t **out);
 /* Sends GET target (which is freed) and parses the answer. */
 enum cli_exit cli_http_get(struct cli_http *http, struct buf *target, json_t **out);
-/* Sends body (NULL: none; the reference is taken) to target (which is freed) and parses the
- * answer. */
+/* Sends body (NULL: none; the reference is taken) to target (which is freed)
+ * and parses the answer. */
 enum cli_exit cli_http_send(struct cli_http *http, const char *method, struct buf *target,
                             json_t *body, bool repeatable, json_t **out);
 /* Does the same with a condition. With repeatable, an earlier attempt may have caused a refusal. */

@@ -109,8 +109,8 @@ void cli_import_draw(void *ctx)
     base_buf_fini(&text);
 }
 
-/* Starts a stage and computes its total; of_files: bytes on disk, else bytes as the server counts
- * them. */
+/* Starts a stage and computes its total; of_files: bytes on disk,
+ * else bytes as the server counts them. */
 static void begin_stage(struct cli_import *m, const char *verb, bool of_files)
 {
     m->verb = verb;

@@ -86,8 +86,8 @@ struct cli_import_stream *cli_import_stream_new(struct cli_import *m);
 void cli_import_stream_free(struct cli_import_stream *s);
 /* Connects the stream; a stream without a connection writes nothing. */
 enum cli_exit cli_import_stream_open(struct cli_import_stream *s);
-/* Reads a file's records and, with a connection, writes them. The contents must match the
- * manifest. */
+/* Reads a file's records and, with a connection, writes them.
+ * The contents must match the manifest. */
 enum cli_exit cli_import_file(struct cli_import_stream *s, const struct cli_import_table *t,
                               const struct cli_manifest_file *file);
 

@@ -28,11 +28,11 @@ bool cli_pull_start(struct cli_pull *p, struct slice line, struct buf *holder);
 
 /* Skips white space, and consumes c if it is next. */
 bool cli_pull_take(struct cli_pull *p, char c);
-/* Consumes the separator after a value: *out_more is true for a comma, false for close; any other
- * character is a failure. */
+/* Consumes the separator after a value: *out_more is true for a comma, false for close;
+ * any other character is a failure. */
 bool cli_pull_next(struct cli_pull *p, char close, bool *out_more);
-/* Reads a text. *out points into the line or, for a text with escapes, to bytes appended to
- * holder. */
+/* Reads a text. *out points into the line or, for a text with escapes,
+ * to bytes appended to holder. */
 bool cli_pull_text(struct cli_pull *p, struct buf *holder, struct slice *out);
 /* Decodes a text in base64; the bytes are appended to holder. */
 bool cli_pull_base64(struct cli_pull *p, struct buf *holder, struct slice *out);

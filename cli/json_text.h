@@ -27,14 +27,14 @@ void cli_json_init(void);
 json_t *cli_json_parse(struct slice text);
 /* Parses text; also returns NULL when one object has the same name twice. */
 json_t *cli_json_parse_once(struct slice text);
-/* Appends value as JSON text; flags are jansson's (0: compact). Returns false when it does not
- * fit. */
+/* Appends value as JSON text; flags are jansson's (0: compact).
+ * Returns false when it does not fit. */
 bool cli_json_append(struct buf *out, const json_t *value, size_t flags);
 
 /* Prints one document and a line feed on stdout. */
 void cli_json_print(const json_t *value);
-/* Print the elements of one array, which arrive in several documents, as one document
- * {"name":[...]}. */
+/* Print the elements of one array, which arrive in several documents,
+ * as one document {"name":[...]}. */
 void cli_json_list_begin(const char *name);
 void cli_json_list_element(const json_t *element, bool is_first);
 void cli_json_list_end(bool was_empty);

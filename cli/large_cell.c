@@ -103,8 +103,8 @@ static enum cli_exit find_instance(struct cli_large_cell *l, const char *tenant)
     return e;
 }
 
-/* Appends the request. The value is the last field at every level, so that it is copied only
- * once. */
+/* Appends the request. The value is the last field at every level,
+ * so that it is copied only once. */
 static void put_request(const struct cli_large_cell *l, const char *table,
                         const struct cli_cell *cell, struct buf *out)
 {

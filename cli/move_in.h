@@ -82,8 +82,8 @@ void cli_move_in_fini(struct cli_move_in *m);
 
 /* Checks that the tables exist and have the families, and reads the limits that apply. */
 enum cli_exit cli_move_in_look(struct cli_move_in *m);
-/* Creates missing tables without their garbage-collection rules, so that no cell is removed before
- * it was compared. */
+/* Creates missing tables without their garbage-collection rules,
+ * so that no cell is removed before it was compared. */
 enum cli_exit cli_move_in_make(struct cli_move_in *m);
 /* Sets the rules of the tables that this move created. */
 enum cli_exit cli_move_in_rule(struct cli_move_in *m);
@@ -102,15 +102,15 @@ enum cli_exit cli_move_save_notes(struct cli_move_in *m);
 /* --- move_look.c --------------------------------------------------------------------------------
  */
 
-/* Returns the exclusive end of the keys that start with prefix, as a copy owned by the caller;
- * empty: there is no end. */
+/* Returns the exclusive end of the keys that start with prefix,
+ * as a copy owned by the caller; empty: there is no end. */
 struct slice cli_move_prefix_end(struct slice prefix);
 
 /* --- move_table.c -------------------------------------------------------------------------------
  */
 
-/* Reads the schema of a source's table from the service into v->schema; does nothing for
- * databases. */
+/* Reads the schema of a source's table from the service into v->schema;
+ * does nothing for databases. */
 enum cli_exit cli_move_take_schema(struct cli_move_in *m, struct cli_move *v);
 /* Records the target table's state. doc: the existing table; NULL: the table must be created. */
 enum cli_exit cli_move_take_table(struct cli_move_in *m, struct cli_move *v, const json_t *doc);

@@ -112,8 +112,8 @@ static enum cli_exit look_at_table(struct cli_move_in *m, struct cli_move *v)
     return e;
 }
 
-/* Reads limits and table of a source. Adjacent sources of one tenant share one request for
- * limits. */
+/* Reads limits and table of a source. Adjacent sources of one tenant share one
+ * request for limits. */
 static enum cli_exit look_at(struct cli_move_in *m, size_t at)
 {
     struct cli_move *v = &m->moves[at];

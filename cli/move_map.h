@@ -85,8 +85,8 @@ void cli_move_read_fields(struct cli_apply_reader *r, const struct cli_yaml_node
 /* --- move_cell.c --------------------------------------------------------------------------------
  */
 
-/* Returns the target name of a foreign table's family; empty: another family is renamed to this
- * family's name. */
+/* Returns the target name of a foreign table's family;
+ * empty: another family is renamed to this family's name. */
 struct slice cli_move_family(const struct cli_move_source *s, struct slice foreign);
 
 /* Converts a pair to a cell, whose row key is stored in row. Returns NULL, or the reason why the

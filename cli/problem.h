@@ -22,8 +22,8 @@
 #include "cli/config.h"
 
 enum cli_exit cli_problem_answer(const struct cli_config *config, long status, struct slice body);
-/* Explains a transport error. detail: curl's message, may be empty. began: the answer's head had
- * arrived. */
+/* Explains a transport error. detail: curl's message, may be empty.
+ * began: the answer's head had arrived. */
 enum cli_exit cli_problem_transport(const struct cli_config *config, CURLcode code,
                                     const char *detail, bool began);
 

@@ -64,8 +64,8 @@
 /* Entry of a struct cli_option list. */
 #define CLI_QUOTA_OPTION(option, member, label, kind, help) {option, "N", help, false, false},
 
-/* Sets the members of a quota from the line's options: "none" becomes null, "inherit" removes the
- * member. */
+/* Sets the members of a quota from the line's options: "none" becomes null,
+ * "inherit" removes the member. */
 enum cli_exit cli_quota_apply(const struct cli *cli, json_t *quota);
 /* Returns whether the line has at least one option of a quota. */
 bool cli_quota_is_given(const struct cli *cli);

@@ -68,8 +68,8 @@ json_t *cli_service_families(struct slice message, struct errbuf *why);
 enum cli_exit cli_service_config(const struct cli_service *service, bool is_admin,
                                  struct cli_config *out);
 void cli_service_config_fini(struct cli_config *config);
-/* Rereads the credential's file. Returns true when the credential changed and *config has the new
- * one. */
+/* Rereads the credential's file. Returns true when the credential changed and
+ * *config has the new one. */
 bool cli_service_renew(const struct cli_service *service, struct cli_config *config);
 /* Converts the status of a failed call: CLI_UNREACHABLE when a retry may help, which is not
  * reported; other codes are reported. */

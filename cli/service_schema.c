@@ -131,8 +131,8 @@ static bool is_ordered_code(struct slice int64)
            cli_wire_find(f.bytes, ENCODING_ORDERED, &f) && f.bytes.ptr != NULL;
 }
 
-/* Returns the type of plain values; NULL for types that Bigtent's tables do not support, which does
- * not change cells. */
+/* Returns the type of plain values; NULL for types that Bigtent's tables do not support,
+ * which does not change cells. */
 static const char *value_type_of(struct slice type)
 {
     static const struct {

@@ -6,8 +6,8 @@
 
 #include "base/banned.h"
 
-/* Appends a path segment. The dots of "." and ".." are also encoded, because clients resolve
- * them. */
+/* Appends a path segment. The dots of "." and ".." are also encoded,
+ * because clients resolve them. */
 static void append_segment(struct buf *out, const char *value)
 {
     if (strcmp(value, ".") == 0)

@@ -110,8 +110,8 @@ void cli_tenant_move_fini(struct cli_tenant_move *m);
 /* --- tenant_sides.c: the tenant itself ----------------------------------------------------------
  */
 
-/* Reads the tenant at the source and checks that it is active or suspended by a move. out_doc
- * may be NULL. */
+/* Reads the tenant at the source and checks that it is active or suspended by a move.
+ * out_doc may be NULL. */
 enum cli_exit cli_moving_look(struct cli_tenant_move *m, json_t **out_doc);
 /* Reads the tenant at the destination; *out_doc NULL: it does not exist yet. Returns
  * CLI_CHECK_FAILED for a tenant into which this one cannot be moved. */
@@ -162,8 +162,8 @@ enum cli_exit cli_moving_compare(struct cli_tenant_move *m);
 /* --- tenant_views.c: authorized views -----------------------------------------------------------
  */
 
-/* Make the destination's views equal to the source's or, for a table that is removed, delete
- * them. */
+/* Make the destination's views equal to the source's or, for a table that is removed,
+ * delete them. */
 enum cli_exit cli_moving_views(struct cli_tenant_move *m, const struct cli_tenant_table *t);
 enum cli_exit cli_moving_no_views(struct cli_tenant_move *m, const struct cli_tenant_table *t);
 enum cli_exit cli_moving_count_views(struct cli_tenant_move *m, const char *table, size_t *out);

@@ -1,5 +1,5 @@
-/* cli/tenant_plan.c - dry run of a tenant's move, with the things it does not copy; see
- * tenant_move.h. */
+/* cli/tenant_plan.c - dry run of a tenant's move, with the things it does not copy;
+ * see tenant_move.h. */
 #include "cli/fields.h"
 #include "cli/json_text.h"
 #include "cli/out.h"

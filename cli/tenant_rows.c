@@ -28,8 +28,8 @@ static void begin_table(struct cli_moving_hand *h)
     cli_writer_begin(h->writer, &target);
 }
 
-/* Creates a family at the destination that was added at the source during the copy, before its
- * first cell is written. */
+/* Creates a family at the destination that was added at the source during the copy,
+ * before its first cell is written. */
 static enum cli_exit know_family(struct cli_moving_hand *h, struct slice family)
 {
     if (json_object_getn(h->table->families, (const char *)family.ptr, family.len) != NULL)

@@ -111,8 +111,8 @@ void cli_text_json_safe(struct buf *out, struct slice json)
                 n = whole;
             }
         } else if (n == 0) {
-            /* Line breaks and tabs between tokens are kept; JSON allows no other raw controls but
-             * '\r', which is dropped. */
+            /* Line breaks and tabs between tokens are kept; JSON allows no other raw
+             * controls but '\r', which is dropped. */
             bool layout = rest.ptr[0] == '\n' || rest.ptr[0] == '\t';
             if (layout)
                 base_buf_append_byte(out, rest.ptr[0]);

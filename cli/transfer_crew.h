@@ -32,8 +32,8 @@ struct cli_crew {
 void cli_crew_init(struct cli_crew *crew);
 void cli_crew_fini(struct cli_crew *crew);
 
-/* Runs work once for each of CLI_TRANSFER_STREAMS members, and calls draw in the calling thread ten
- * times a second. */
+/* Runs work once for each of CLI_TRANSFER_STREAMS members,
+ * and calls draw in the calling thread ten times a second. */
 enum cli_exit cli_crew_run(struct cli_crew *crew, enum cli_exit (*work)(void *member),
                            void *const members[], void (*draw)(void *ctx), void *ctx);
 

@@ -42,8 +42,8 @@ struct cli_out_file {
     uint64_t stored_bytes;
 };
 
-/* Opens the directory of a table; make: creates it if it is missing. The caller owns the
- * descriptor. */
+/* Opens the directory of a table; make: creates it if it is missing.
+ * The caller owns the descriptor. */
 enum cli_exit cli_table_dir(int dir_fd, const char *table, bool make, int *out_fd);
 
 /* Creates a file. f must be zeroed, finished or abandoned. */

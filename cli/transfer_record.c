@@ -105,8 +105,8 @@ void cli_record_put(struct buf *out, enum cli_encoding encoding, const struct cl
 /* --- the end of a record ------------------------------------------------------------------------
  */
 
-/* Finds the next quote or line feed in one pass; two searches would rescan a text full of
- * quotes. */
+/* Finds the next quote or line feed in one pass; two searches would rescan a
+ * text full of quotes. */
 static const uint8_t *quote_or_feed(const uint8_t *at, size_t len)
 {
     for (const uint8_t *end = at + len; at < end; at++)

@@ -32,8 +32,8 @@ struct cli_record_scan {
     size_t seen;
     bool quoted;
 };
-/* Finds the end of the first record. *out_len: its bytes, without the line feed. False: the record
- * is not complete yet. */
+/* Finds the end of the first record. *out_len: its bytes, without the line feed.
+ * False: the record is not complete yet. */
 bool cli_record_end(enum cli_encoding encoding, struct slice bytes, struct cli_record_scan *scan,
                     size_t *out_len);
 

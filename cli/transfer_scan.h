@@ -46,8 +46,8 @@ struct cli_config cli_transfer_config(const struct cli_config *config);
 /* Waits before the next try; false: stopped. tries: the number of tries without a result. */
 bool cli_transfer_wait(const atomic_bool *stop, unsigned tries);
 
-/* Scans a range. start is inclusive, end exclusive; empty: no bound. after, if not empty: start
- * after this row. */
+/* Scans a range. start is inclusive, end exclusive; empty: no bound.
+ * after, if not empty: start after this row. */
 enum cli_exit cli_transfer_scan_run(struct cli_transfer_scan *s, const char *table,
                                     struct slice start, struct slice end, struct slice after);
 

@@ -35,8 +35,8 @@ void cli_wire_put_bytes(struct buf *out, unsigned field, struct slice bytes);
 
 /* Consumes the first field of *in; returns false also when *in is empty. */
 bool cli_wire_next(struct slice *in, struct cli_wire_field *out);
-/* Finds the last field with a tag, as protobuf specifies; bytes without a pointer and number 0:
- * there is none. */
+/* Finds the last field with a tag, as protobuf specifies;
+ * bytes without a pointer and number 0: there is none. */
 bool cli_wire_find(struct slice message, uint64_t tag, struct cli_wire_field *out);
 
 #endif

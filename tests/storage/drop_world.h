@@ -142,8 +142,8 @@ static bool drops_wait(void *drops)
     return atomic_load(&engine()->pool.waiting[RDB_SCANS]) >= *(const uint64_t *)drops;
 }
 
-/* Waits until this many drops are queued for the reader: by then they watch the range, and have
- * read nothing yet. */
+/* Waits until this many drops are queued for the reader: by then they watch the range,
+ * and have read nothing yet. */
 UNUSED_FN static void wait_until_counting(uint64_t drops)
 {
     process_await(drops_wait, &drops, "drops that wait for the reader");

@@ -59,8 +59,8 @@ UNUSED_FN static void fill(const struct sto_table_scope *scope, const char *row,
         ck_assert_int_eq(ops[i].op.result, ERR_OK);
 }
 
-/* Writes rows of other tables and tenants, so that files hold them beside the first table's
- * rows. */
+/* Writes rows of other tables and tenants, so that files hold them beside the
+ * first table's rows. */
 UNUSED_FN static void fill_neighbours(void)
 {
     fill(&fix.tables[0][1], "neighbour", "neighbour", 50);

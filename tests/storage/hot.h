@@ -34,8 +34,8 @@ UNUSED_FN static void flush(void)
     ck_assert_int_eq(sto_rdb_flush(sto_rdb_engine(fix.engine)), ERR_OK);
 }
 
-/* Returns moves and removed keys of a read that starts on this thread, and whether it ended
- * there. */
+/* Returns moves and removed keys of a read that starts on this thread,
+ * and whether it ended there. */
 UNUSED_FN static uint64_t work_and_place(const struct sto_read_spec *spec, const char *wanted,
                                          bool *out_inline)
 {

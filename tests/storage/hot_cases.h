@@ -178,8 +178,8 @@ struct hot_state {
     uint64_t work;
 };
 
-/* Measures the work of a read; returns false when a compaction removed the file that was in
- * memory. */
+/* Measures the work of a read; returns false when a compaction removed the file
+ * that was in memory. */
 static bool hot_look(void *arg)
 {
     struct hot_state *state = arg;
@@ -191,8 +191,8 @@ static bool hot_look(void *arg)
     return is_inline;
 }
 
-/* Returns whether the work is constant, after the removed keys that a read passed were
- * rewritten. */
+/* Returns whether the work is constant, after the removed keys that a read
+ * passed were rewritten. */
 static bool hot_is_flat(void *arg)
 {
     struct hot_state *state = arg;

@@ -59,8 +59,8 @@ static bool look_at_metrics(struct http *op, const char *state)
     return true;
 }
 
-/* Checks that a request is refused with a message; a request that waited for a failed engine would
- * have no answer. */
+/* Checks that a request is refused with a message; a request that waited for a
+ * failed engine would have no answer. */
 static bool expect_refused(const struct server *s, struct http *h, const char *method,
                            struct slice body)
 {

@@ -55,8 +55,8 @@ void disk_load_init(struct disk_load *l, const struct server *s, const char *key
 void disk_load_fini(struct disk_load *l);
 void disk_load_start(struct disk_load *l);
 void disk_load_stop(struct disk_load *l);
-/* Waits until *count is at least wanted, which must happen within process_await_ms(), or the server
- * has ended (false). */
+/* Waits until *count is at least wanted, which must happen within process_await_ms(),
+ * or the server has ended (false). */
 bool disk_load_await(struct disk_load *l, const _Atomic uint64_t *count, uint64_t wanted);
 /* Checks that every acknowledged row exists and is complete, that no refused row exists, and that
  * unknown rows exist completely or not at all. */

@@ -65,8 +65,8 @@ struct edge {
     _Atomic(edge_of *) of;      /* called on the loop; NULL: nothing */
 };
 
-/* Creates a self-signed ECDSA P-256 certificate for name; begins and ends: its validity, in seconds
- * from now. */
+/* Creates a self-signed ECDSA P-256 certificate for name;
+ * begins and ends: its validity, in seconds from now. */
 void edge_make_certificate(const char *cert_path, const char *key_path, const char *name,
                            long begins, long ends);
 void edge_start(struct edge *e, int loops);

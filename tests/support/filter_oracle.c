@@ -66,8 +66,8 @@ bool oracle_list_equal(const struct oracle_list *a, const struct oracle_list *b)
 /* --- evaluation -------------------------------------------------------------------------------
  */
 
-/* Returns a compiled pattern. Tests use few patterns many times: the last ones stay cached until
- * the process ends. */
+/* Returns a compiled pattern. Tests use few patterns many times:
+ * the last ones stay cached until the process ends. */
 static const struct sto_pattern *compiled(struct slice text)
 {
     static struct {

@@ -136,8 +136,8 @@ const ProtobufCBinaryData *grpc_detail(const Rpc__Status *status, const char *na
 /* Returns the ErrorInfo of the details, which must exist; free it with
  * rpc__error_info__free_unpacked. */
 Rpc__ErrorInfo *grpc_error_info_new(const struct grpc_call *call);
-/* Checks that the call's status is that of a row too large to read; appends the row's key to
- * out. */
+/* Checks that the call's status is that of a row too large to read;
+ * appends the row's key to out. */
 void grpc_large_row_key(const struct grpc_call *call, struct buf *out);
 
 #endif

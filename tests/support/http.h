@@ -87,8 +87,8 @@ json_t *http_at(struct http *h, const char *path);
 const char *http_string(struct http *h, const char *path);
 int64_t http_number(struct http *h, const char *path);
 size_t http_count(struct http *h, const char *path);
-/* Return the number of lines of an NDJSON body, and line n (0-based), parsed; the caller
- * decrefs. */
+/* Return the number of lines of an NDJSON body, and line n (0-based), parsed;
+ * the caller decrefs. */
 size_t http_lines(struct http *h);
 json_t *http_line_new(struct http *h, size_t n);
 /* Returns NULL when the answer is a correct problem document with that status and code, else a

@@ -59,8 +59,8 @@ const struct model_cell *model_newest(const struct model_table *t, struct slice 
                                       struct slice qualifier);
 /* Returns the row as the API shows it; NULL when it has no visible cell. The caller decrefs. */
 json_t *model_row_new(const struct model_table *t, struct slice key);
-/* Returns the index of the first cell of the first row at or after key; model_next_row
- * continues. */
+/* Returns the index of the first cell of the first row at or after key;
+ * model_next_row continues. */
 size_t model_first_row(const struct model_table *t, struct slice key);
 /* Returns the index after the row that starts at index i. */
 size_t model_next_row(const struct model_table *t, size_t i);

@@ -19,8 +19,8 @@
 
 void model_draw_seed(uint64_t seed);
 uint32_t model_below(uint32_t n);
-/* Draws `least` to `most` pieces that are awkward in prefixes, escapes, JSON and URLs; room has 16
- * bytes. */
+/* Draws `least` to `most` pieces that are awkward in prefixes, escapes, JSON and URLs;
+ * room has 16 bytes. */
 struct slice model_draw_bytes(uint8_t *room, uint32_t most, uint32_t least);
 
 struct model_drawn {

@@ -85,8 +85,8 @@ void oracle_drop(struct oracle_table *t, struct sto_row_range range, uint16_t fa
 /* Removes all cells that no read with this schema shows. */
 void oracle_sweep(struct oracle_table *t, const struct sto_schema *schema, int64_t now_us);
 
-/* Emits the result of a read into sink; filter: the uncompiled tree, NULL for none. Returns the
- * number of rows emitted. */
+/* Emits the result of a read into sink; filter: the uncompiled tree, NULL for none.
+ * Returns the number of rows emitted. */
 uint64_t oracle_read(const struct oracle_table *t, const struct sto_schema *schema,
                      const struct sto_read_spec *spec, const struct sto_filter *filter,
                      int64_t now_us, struct sto_row_sink *sink);

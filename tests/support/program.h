@@ -99,8 +99,8 @@ struct program_op {
 
 /* --- drawing and printing -------------------------------------------------------------------- */
 
-/* Draws a program. plain: only operations that survive a kill: no ceilings, gates, changes of
- * schema or reopening. */
+/* Draws a program. plain: only operations that survive a kill: no ceilings, gates,
+ * changes of schema or reopening. */
 void program_draw(struct random *rng, struct program_op *ops, size_t count, bool plain);
 /* Restricts the program to two rows with few columns, which are changed, swept and read. */
 void program_heat(struct program_op *ops, size_t count);
@@ -156,15 +156,15 @@ struct program_verdict {
 void program_seal(bool sealed);
 /* Runs a program in a new process and a new directory. */
 bool program_try(const struct program_op *ops, size_t count, struct program_verdict *out);
-/* Runs a program, kills it `kills` times at random points, and continues it each time from the
- * engine's recovered data. */
+/* Runs a program, kills it `kills` times at random points,
+ * and continues it each time from the engine's recovered data. */
 bool program_try_killed(const struct program_op *ops, size_t count, struct random *rng,
                         unsigned kills, struct program_verdict *out);
 /* Shrinks a failing program in place to a smaller one that also fails. Returns its length. */
 size_t program_shrink(struct program_op *ops, size_t count, struct program_verdict *out);
 
-/* Runs a program in the child of program_try* (tests/support/program_run.c), and ends the
- * process. */
+/* Runs a program in the child of program_try* (tests/support/program_run.c),
+ * and ends the process. */
 _Noreturn void program_run(const char *dir, const struct program_op *ops, size_t count,
                            struct program_record *records, struct program_verdict *verdict);
 

@@ -143,8 +143,8 @@ static void drop_pieces(struct shrink *s, size_t piece)
     }
 }
 
-/* Sets each byte of an operation that is not 0 to 0, or halves it. Lists have a length of at least
- * one. */
+/* Sets each byte of an operation that is not 0 to 0, or halves it.
+ * Lists have a length of at least one. */
 static void simplify(struct shrink *s, size_t index)
 {
     for (size_t byte = offsetof(struct program_op, tenant); byte < sizeof s->ops[0]; byte++)

@@ -34,14 +34,14 @@ struct rate {
 void rate_watch(struct rate *r, int64_t per_second, int64_t burst);
 /* Counts one more admitted unit, which the rate must have allowed. */
 void rate_passed(struct rate *r);
-/* Checks the rest that an answer reports: the burst minus the admitted units, plus the units earned
- * since. */
+/* Checks the rest that an answer reports: the burst minus the admitted units,
+ * plus the units earned since. */
 void rate_expect_left(const struct rate *r, int64_t left);
 
 /* Sends one request of one unit and returns its status. */
 typedef int rate_ask(void *arg);
-/* Repeats the request until its status is `refused`; other statuses must be `passes`. Sends at
- * least one request. */
+/* Repeats the request until its status is `refused`; other statuses must be `passes`.
+ * Sends at least one request. */
 void rate_use_up(struct rate *r, rate_ask *ask, void *arg, int passes, int refused);
 
 #endif

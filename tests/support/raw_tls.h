@@ -45,8 +45,8 @@ bool raw_await_some(struct raw_tls *r, const char *what);
 /* Waits until that many bytes, including TLS records, are ready to be read, which must happen;
  * reads none. At most 32 KiB: the socket's buffer is not much larger. */
 void raw_await_unread(const struct raw_tls *r, int bytes);
-/* Reads until the connection is closed or nothing arrived for timeout_ms; returns true when
- * closed. */
+/* Reads until the connection is closed or nothing arrived for timeout_ms;
+ * returns true when closed. */
 bool raw_read_to_close(struct raw_tls *r, int timeout_ms);
 /* Reads until `in` holds a complete response with Content-Length (or a close). Consumes the first
  * response, and returns its status; 0 when there is none. */

@@ -24,8 +24,8 @@ void scrape(struct http *op);
 bool scrape_try(struct http *op);
 /* Returns the last scrape as text. */
 const char *scrape_page(void);
-/* Returns a series' value in the last scrape, "" when it is missing; in static memory until the
- * next call. */
+/* Returns a series' value in the last scrape, "" when it is missing;
+ * in static memory until the next call. */
 const char *scrape_value(const char *series);
 /* Returns a series' number in the last scrape; 0 when it is missing. */
 uint64_t scrape_seen(const char *series);

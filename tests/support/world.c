@@ -26,8 +26,8 @@ static void server_up(void)
     server_start(&shared, NULL);
 }
 
-/* Stops the server. Does not assert, because it runs in the runner, where a failed assertion would
- * end the whole run. */
+/* Stops the server. Does not assert, because it runs in the runner,
+ * where a failed assertion would end the whole run. */
 static void server_down(void)
 {
     int status;

@@ -62,8 +62,8 @@ void admin_offboard(struct http *op, const char *tenant);
 /* Waits until a job has ended, which must be in the state done; its document is the last answer. */
 void admin_await_job(struct http *op, const char *job);
 
-/* Requests the target until the state at path is none of creating, waiting and running; returns the
- * state. */
+/* Requests the target until the state at path is none of creating, waiting and running;
+ * returns the state. */
 const char *admin_await_end(struct http *op, const char *path, const char *target, ...)
     __attribute__((format(printf, 3, 4)));
 
