@@ -17,7 +17,7 @@
 #include "cli/call.h"
 #include "cli/transfer_cell.h"
 
-/* Values of at least this size are sent over gRPC; a smaller one fits into a JSON request. */
+/* Values of at least this size are sent over gRPC; a smaller one fits a request of its own. */
 #define CLI_LARGE_CELL_BYTES (LIM_BODY_BYTES + 1)
 
 struct cli_large_cell {
